@@ -53,7 +53,9 @@ class Settings(BaseSettings):
     `progress_days` how long `ops/stream_progress` keeps a row. `trigger_seconds` is the least time
     between the beginnings of two batches of a live stream. `notify_command` is run when a person
     has to look, with the incident and the message as two further arguments; in the environment it
-    is a JSON list (`RIVERMARK_NOTIFY_COMMAND='["mail-me", "--urgent"]'`). `durable`: what is
+    is a JSON list (`RIVERMARK_NOTIFY_COMMAND='["mail-me", "--urgent"]'`). `batch_bytes` are those
+    for each core, as text, that close a planned batch of an ingest where its source does not say;
+    up to `driver_bytes` (16 MiB) the driver admits itself, without a job. `durable`: what is
     committed has reached the disk; without it a power failure may take the commits of the last half
     minute, and leave empty files in their place, which stop their streams. `pages_port` is that of
     the dashboard, failing rows and Data Docs beside the UI, on 127.0.0.1, and `pages_url` how links
@@ -87,6 +89,8 @@ class Settings(BaseSettings):
     shuffle_partitions: int = Field(default=2, ge=1, le=4096)
     trigger_seconds: float = Field(default=2.0, gt=0)
     files_per_trigger: int = Field(default=64, ge=1)
+    batch_bytes: int = Field(default=32 << 20, ge=1)
+    driver_bytes: int | None = Field(default=None, ge=0)
     promise_days: float = Field(default=7, gt=0, le=3650)
     progress_days: float = Field(default=30, gt=0)
     notify_command: tuple[str, ...] = ()

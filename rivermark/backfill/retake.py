@@ -23,10 +23,8 @@ from rivermark.backfill.affected_days import HOUR, MICROSECOND, Changed, all_aff
 from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.downstream import DownstreamResult, recompute_downstream
 from rivermark.backfill.pending import PENDING_AND_MERGES, add_pending, resolve_pending
-from rivermark.ingest.admission import Admission, outcome_of
-from rivermark.ingest.batch.base import Rows
-from rivermark.ingest.decision import ReadBatch, evaluate_splits
-from rivermark.ingest.late_rows import may_exceed
+from rivermark.ingest.admission import Admission
+from rivermark.ingest.decision import AdmissionPlan, decide
 from rivermark.ingest.lookup_table import LookupTable
 from rivermark.ingest.plan import EPOCH, open_source
 from rivermark.ingest.split_outcomes import INGEST_FILES, SplitOutcome, outcome_row
@@ -140,17 +138,20 @@ def _retake(
         if split.name in read.unreadable:
             reason = read.unreadable[split.name]
             raise RivermarkError(f"'{split.name}' cannot be read: {reason}; nothing was changed")
-        outcome = _decide(ingest, admission, read, split)
+        # Rows that run ahead of the stream are quarantined; none is late.
+        on_time = replace(ingest, lateness=None, watermark=None)
+        plan = AdmissionPlan.of(read, decide(read, admission.progress, on_time))
+        outcome = replace(plan.outcome(split), skipped=0)
         context.on_step(f"{split.name}: {outcome.rows:,} rows read")
-        admitted = _arrow(read.rows.admitted())
+        admitted = read.rows.rows("admitted")
         own = _OwnRows(lake, ingest, split)
         before = own.of(ingest.versions)
         changed = _changed(ingest, before, admitted)
         add_pending(lake, cause, all_affected_days(context.topology, changed), context.run_id)
         metadata = {"stream": ingest.name, "retake": split.name, "run": context.run_id}
-        raw = _arrow(read.rows.raw())
+        raw = read.rows.rows("raw")
         former = own.former(raw)
-        quarantined = _arrow(read.rows.quarantined())
+        quarantined = read.rows.rows("quarantined")
         own.replace(ingest.quarantine, [former, quarantined], metadata)
         own.replace(ingest.late, [], metadata)
         own.replace(ingest.versions, [admitted], metadata)
@@ -165,22 +166,6 @@ def _retake(
     resolve_pending(lake, [cause], (uuid4().hex, result.pending), context.run_id)
     counts = {name: ledger[name] or 0 for name in ("rows", "admitted", "late", "quarantined")}
     return Retaken(split.name, counts, outcome, result)
-
-
-def _decide(
-    ingest: Ingest, admission: Admission, read: ReadBatch, split: PlannedSplit
-) -> SplitOutcome:
-    """Mark the rows that run ahead of the stream; none is late."""
-    bounds, _ = evaluate_splits(
-        [split],
-        read.statistics,
-        read.rows,
-        admission.progress,
-        replace(ingest, lateness=None, watermark=None),
-    )
-    statistics = read.statistics.get(split.name)
-    marked = read.rows.mark({n: b for n, b in bounds.items() if may_exceed(statistics, b)})
-    return outcome_of(split, statistics, *marked.get(split.name, (0, 0)))
 
 
 def _changed(ingest: Ingest, before: pa.Table, after: pa.Table) -> dict[str, Changed]:
@@ -269,10 +254,6 @@ def _replaced_whole(rows: pa.Table) -> pa.Table:
         for row in rows.to_pylist()
     ]
     return pa.Table.from_pylist(described, rows.schema)
-
-
-def _arrow(rows: Rows) -> pa.Table:
-    return rows if isinstance(rows, pa.Table) else rows.toArrow()
 
 
 def _literal(text: str) -> str:

@@ -10,7 +10,7 @@ changed.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -18,53 +18,38 @@ from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from rivermark.ingest.attempts import DEATHS, Attempts
 from rivermark.ingest.batch.arrow_batch import ArrowBatch
-from rivermark.ingest.batch.base import ParsedBatch, Rows
-from rivermark.ingest.batch.spark_batch import SparkBatch
-from rivermark.ingest.decision import Decision, ReadBatch, decide
-from rivermark.ingest.executors import lines_on_executors
-from rivermark.ingest.late_rows import may_exceed
-from rivermark.ingest.lines import LINES, KnownSplits, read_numbered
+from rivermark.ingest.batch.base import Kind, ParsedBatch, RowShape
+from rivermark.ingest.batch.chunks import ChunkWriter, PiecesTask, raw_tasks
+from rivermark.ingest.batch.executors import Executors, numbered, shared
+from rivermark.ingest.batch.staged_batch import StagedBatch, divided
+from rivermark.ingest.decision import AdmissionPlan, Decision, ReadBatch, decide
+from rivermark.ingest.lines import NO_LINES, KnownSplits, parsed_records, read_numbered
 from rivermark.ingest.lookup_table import LookupTable
 from rivermark.ingest.parse.contract_parser import ContractParser, contract_faults
 from rivermark.ingest.parse.expressions import expression_faults
-from rivermark.ingest.parse.on_executors import parsed_on_executors
 from rivermark.ingest.parse.rules import column_rules_of
 from rivermark.ingest.spark_internals import engine_is_alive
 from rivermark.ingest.split_outcomes import INGEST_FILES, SplitOutcome, write_outcomes
-from rivermark.ingest.split_statistics import SplitStatistics
 from rivermark.ingest.watermark_recovery import recover_watermark
+from rivermark.lake.append.table_files import TableFiles
 from rivermark.lake.batch_writer import TableWriter
-from rivermark.lake.delta import read_delta
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of
-from rivermark.model.errors import DeclarationError, RecordsLost
+from rivermark.model.errors import DeclarationError, RecordsLost, RivermarkError
 from rivermark.model.sink import Origin
-from rivermark.model.source import (
-    PIECE_BYTES,
-    Columns,
-    Piece,
-    PlannedSplit,
-    Records,
-    SourceReader,
-    placed,
-)
+from rivermark.model.source import PIECE_BYTES, Piece, PlannedSplit, Records, SourceReader
 from rivermark.model.stream import Ingest
 
-COLLECTED_BYTES: Final = 48 << 20
-"""Batches up to this size as text come to the driver."""
-MOST_HELD: Final = 512 << 20
-"""The same for the lines as they are held, each with its file's name and columns."""
+DRIVER_BYTES: Final = 16 << 20
+"""Batches up to this size as text are read, parsed and written by the driver, in place of a job."""
+DRIVER_HELD: Final = 256 << 20
+"""The same for their lines as they are held, each with its file's name and columns."""
 NO_SPLITS: Final[Mapping[str, str]] = {}
-
-ARROW_ROWS: Final = 200_000
-"""Up to so many rows a table the driver commits them itself, without a Spark job: measured 5 ms of
-CPU a commit against 150 ms and more. Beyond, memory counts and executors write."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +68,15 @@ class AdmissionResult:
     newest: datetime | None = None
 
 
+class BatchUnreadable(RivermarkError):
+    """Tasks could not read or parse some splits: the error of each, by its name."""
+
+    def __init__(self, ingest: str, splits: Mapping[str, str]) -> None:
+        self.splits = splits
+        name, error = next(iter(splits.items()))
+        super().__init__(f"'{name}' of '{ingest}' cannot be read: {error}")
+
+
 class Admission:
     """Admits the rows of one ingest within one run."""
 
@@ -93,6 +87,7 @@ class Admission:
         ingest: Ingest,
         source: SourceReader,
         origin: Origin,
+        driver_bytes: int | None = None,
     ) -> None:
         self.ingest = ingest
         self._spark = spark
@@ -104,6 +99,8 @@ class Admission:
             for fault in contract_faults(ingest.name, ingest.contract):
                 raise fault from None
             raise
+        self._executors = Executors(spark, self._parser)
+        self._shape = RowShape.of(ingest)
         for table in (*ingest.tables, INGEST_FILES):
             create_table(lake, table)
         self._raw = TableWriter(lake, ingest.raw, origin)
@@ -115,6 +112,12 @@ class Admission:
         self._lookup = LookupTable(lake, ingest) if ingest.kind == "lookup" else None
         self._late = TableWriter(lake, ingest.late, origin)
         self._quarantine = TableWriter(lake, ingest.quarantine, origin)
+        self._writers: dict[Kind, TableWriter] = {
+            "raw": self._raw,
+            "admitted": self._admitted,
+            "late": self._late,
+            "quarantined": self._quarantine,
+        }
         self._outcomes = TableWriter(lake, INGEST_FILES, origin)
         # Rows and whole splits are quarantined by two commits: a crash between them loses neither.
         self._whole_splits = TableWriter(
@@ -123,7 +126,7 @@ class Admission:
         self._attempts = Attempts(
             f"{lake.root}/checkpoints/{ingest.name}/attempts.json", origin.generation
         )
-        self.collected_bytes = COLLECTED_BYTES
+        self.driver_bytes = DRIVER_BYTES if driver_bytes is None else driver_bytes
         self.progress = recover_watermark(lake, ingest)
 
     def admit(self, splits: Sequence[PlannedSplit], batch: int) -> AdmissionResult:
@@ -159,9 +162,9 @@ class Admission:
                 if recorded is None
                 else Decision.from_json(recorded)
             )
-            result = self._commit(read, decision, ordered, batch)
+            result = self._commit(AdmissionPlan.of(read, decision), ordered, batch)
         self.progress = decision.progress
-        self._source.committed(read.splits)
+        self._source.committed([s for s in ordered if s.name not in decision.unreadable])
         return result
 
     def _ended(self, error: BaseException) -> bool:
@@ -175,7 +178,7 @@ class Admission:
 
         def read(split: PlannedSplit) -> None:
             try:
-                rows, _ = self._parse([split], now)
+                rows = self._parse([split], now)
             except Exception as error:
                 # Any other error is found again, and named, when the batch is read.
                 if self._ended(error):
@@ -197,21 +200,31 @@ class Admission:
         now = datetime.now(UTC)
         while True:
             ready = [s for s in splits if s.name not in unreadable]
+            unread = {split.name: "" for split in ready}
             try:
-                rows, statistics = self._parse(ready, now)
+                rows = self._parse(ready, now)
             except RecordsLost as error:
                 raise error.of_stream(self.ingest.name) from error
             except Exception as error:
                 if isinstance(error, AnalysisException):
                     self._refuse_expressions()
+                suspected = error.splits if isinstance(error, BatchUnreadable) else unread
                 damaged = self._source.diagnose(
-                    self._spark, ready, lambda split: self._parse_alone(split, now)
+                    self._spark,
+                    [split for split in ready if split.name in suspected],
+                    lambda split: self._parse_alone(split, now),
                 )
                 if not damaged:
                     raise
                 unreadable |= damaged
             else:
-                return ReadBatch(ready, rows, statistics, unreadable, now)
+                return ReadBatch(ready, rows, rows.statistics(), unreadable, now)
+
+    def _parse_alone(self, split: PlannedSplit, now: datetime) -> None:
+        try:
+            self._parse([split], now, in_driver=False).close()
+        except BatchUnreadable as error:
+            raise ValueError(error.splits[split.name]) from error
 
     def _refuse_expressions(self) -> None:
         """Raise DeclarationError where a rule of the contract is no expression."""
@@ -220,44 +233,74 @@ class Admission:
 
     def _read_raw(self, splits: Sequence[PlannedSplit], decision: Decision) -> ReadBatch:
         """Read the rows of a batch whose raw rows are committed already."""
-        first, last = min(s.batch for s in splits), max(s.batch for s in splits)
-        raw = read_delta(self._spark, self._lake.path(self.ingest.raw))
-        lines = raw.where(F.col("_ingest_batch").between(first, last))
         ready = [s for s in splits if s.name in decision.bounds]
-        names = F.coalesce(F.sum(F.octet_length("_columns")), F.lit(0))
-        if self._is_small(ready) and lines.agg(names).collect()[0][0] <= MOST_HELD:
-            numbered = lines.withColumn("_head", F.lit(None).cast("string"))
-            rows, statistics = counted(self._arrow_batch(numbered.toArrow()))
+        first, last = min(s.batch for s in splits), max(s.batch for s in splits)
+        tasks = raw_tasks(self._lake.path(self.ingest.raw), first, last)
+        rows: ParsedBatch
+        if sum(split.weight for split in ready) <= self.driver_bytes:
+            lines = [part for task in tasks for part in task.lines()]
+            rows = self._in_memory(self._parser.parse(pa.concat_tables([NO_LINES, *lines])))
         else:
-            places = {"_head": F.lit(None).cast("string"), "_part": F.lit(0), "_mid": F.col("_row")}
-            rows, statistics = counted(self._spark_batch(lines.withColumns(places)))
-        return ReadBatch(ready, rows, statistics, decision.unreadable, decision.at)
+            tables = self._tables_of_tasks()
+            chunks = divided(self._executors, self._shape, tables, tasks, decision.bounds)
+            rows = StagedBatch(chunks, self._executors, self._shape, tables, (first, last))
+        return ReadBatch(ready, rows, rows.statistics(), decision.unreadable, decision.at)
 
     def _parse(
-        self, splits: Sequence[PlannedSplit], now: datetime, *, on_spark: bool = False
-    ) -> tuple[ParsedBatch, dict[str, SplitStatistics]]:
+        self, splits: Sequence[PlannedSplit], now: datetime, *, in_driver: bool = True
+    ) -> ParsedBatch:
         """Read and parse the splits: small ones in the driver, all others by a Spark job."""
         pieces = self._source.pieces(self._spark, splits, PIECE_BYTES)
         known = KnownSplits.of(splits, now, self._is_head)
-        if not on_spark and sum(piece.weight for piece in pieces) <= self.collected_bytes:
-            parsed = self._parsed_in_driver(pieces, known)
-            if parsed is not None:
-                return counted(parsed)
-        lines = lines_on_executors(self._spark, pieces, known)
-        places = {"_part": F.lit(0), "_mid": F.col("_row")}
-        return counted(self._spark_batch(lines.withColumns(places)))
+        if in_driver and sum(piece.weight for piece in pieces) <= self.driver_bytes:
+            lines = self._read_in_driver(pieces, known)
+            if lines is not None:
+                return self._in_memory(parsed_records(lines, known, self._parser))
+        first, last = min(s.batch for s in splits), max(s.batch for s in splits)
+        tables = self._tables_of_tasks()
+        writer = ChunkWriter(self._shape, {k: t for k, t in tables.items() if k != "late"})
+        tasks = [
+            PiecesTask(own, known.only(name for piece in own for name in piece.splits))
+            for own in shared(numbered(self._spark, pieces), PIECE_BYTES)
+        ]
+        chunks = self._executors.written(tasks, writer)
+        rows = StagedBatch(chunks, self._executors, self._shape, tables, (first, last))
+        if unreadable := {n: e for chunk in chunks for n, e in chunk.unreadable.items()}:
+            rows.close()
+            raise BatchUnreadable(self.ingest.name, unreadable)
+        return rows
 
-    def _parsed_in_driver(self, pieces: Sequence[Piece], known: KnownSplits) -> ArrowBatch | None:
-        """The lines of pieces that are read in the driver; None where they are too many for it."""
+    def _read_in_driver(self, pieces: Sequence[Piece], known: KnownSplits) -> list[Records] | None:
+        """The records of pieces that are read in the driver; None where it cannot hold them."""
         read: list[Records] = []
         held = 0
         for records in read_numbered(pieces, self._source.read):
             held += known.nbytes(records)
-            if held > MOST_HELD:
+            if held > DRIVER_HELD:
                 return None
             read.append(records)
-        lines = pa.concat_tables([LINES.empty_table(), *map(known.lines, read)])
-        return self._arrow_batch(lines, placed((r.rows.num_rows, r.columns) for r in read))
+        return read
+
+    def _in_memory(self, parsed: pa.Table) -> ArrowBatch:
+        rows = column_rules_of(self._spark, parsed, self.ingest.contract)
+        return ArrowBatch(rows, self._shape)
+
+    def _tables_of_tasks(self) -> dict[Kind, TableFiles]:
+        """How tasks write files of the tables.
+
+        Raises:
+            RivermarkError: A table was given what tasks cannot meet, such as a constraint.
+        """
+        tables: dict[Kind, TableFiles] = {}
+        for kind, writer in self._writers.items():
+            files = writer.files()
+            if files is None:
+                raise RivermarkError(
+                    f"table '{writer.table.name}' has constraints, partitions or features beyond "
+                    "columns, which tasks cannot write: take them away, or land smaller files"
+                )
+            tables[kind] = files
+        return tables
 
     def _is_head(self, split: PlannedSplit) -> bool:
         """Whether a CSV header has all required columns.
@@ -267,41 +310,12 @@ class Admission:
         """
         return self._parser.can_admit(json.loads(split.columns or "[]"))
 
-    def _arrow_batch(self, lines: pa.Table, known: Sequence[Columns] = ()) -> ArrowBatch:
-        parsed = self._parser.parse(lines, known)
-        return ArrowBatch(column_rules_of(self._spark, parsed, self.ingest.contract), self.ingest)
-
-    def _spark_batch(self, lines: DataFrame) -> SparkBatch:
-        return SparkBatch(parsed_on_executors(self._parser, lines), self.ingest)
-
-    def _parse_alone(self, split: PlannedSplit, now: datetime) -> None:
-        rows, _ = self._parse([split], now, on_spark=True)
-        rows.close()
-
-    def _is_small(self, splits: Sequence[PlannedSplit]) -> bool:
-        return 0 < sum(split.weight for split in splits) <= self.collected_bytes
-
     def _commit(
-        self,
-        read: ReadBatch,
-        decision: Decision,
-        splits: Sequence[PlannedSplit],
-        batch: int,
+        self, plan: AdmissionPlan, splits: Sequence[PlannedSplit], batch: int
     ) -> AdmissionResult:
-        """Write each row to the table that the decision sends it to, and count."""
-        rows, statistics = read.rows, read.statistics
-        bounds = decision.bounds
-        rows.carry(bounds)
-        marked = rows.mark({n: b for n, b in bounds.items() if may_exceed(statistics.get(n), b)})
-        outcomes = [
-            SplitOutcome(split, reason=decision.unreadable[split.name])
-            if split.name in decision.unreadable
-            else replace(
-                outcome_of(split, statistics.get(split.name), *marked.get(split.name, (0, 0))),
-                skipped=decision.skipped.get(split.name, 0),
-            )
-            for split in splits
-        ]
+        """Write each row to the table that the plan sends it to, and count."""
+        rows, decision = plan.batch.rows, plan.decision
+        outcomes = [plan.outcome(split) for split in splits]
         result = AdmissionResult(
             batch,
             len(splits),
@@ -311,22 +325,21 @@ class Admission:
             quarantined=sum(o.quarantined for o in outcomes),
             newest=decision.progress.newest,
         )
-        write(self._raw, rows.raw, result.rows, batch, decision.to_json())
-        for writer, select, count in (
-            (self._admitted, rows.admitted, result.admitted),
-            (self._late, rows.late, result.late),
-            (self._quarantine, rows.quarantined, result.quarantined),
-        ):
+        rows.write("raw", self._raw, batch, decision.to_json())
+        counts: dict[Kind, int] = {
+            "admitted": result.admitted,
+            "late": result.late,
+            "quarantined": result.quarantined,
+        }
+        for kind, count in counts.items():
             if count:
-                write(writer, select, count, batch)
+                rows.write(kind, self._writers[kind], batch)
         if self._lookup is not None and result.admitted:
-            versions = rows.admitted()
-            versions = versions if isinstance(versions, pa.Table) else versions.toArrow()
             names = [split.name for split in splits]
-            self._lookup.merge(versions, names, self._described(batch))
+            self._lookup.merge(rows.rows("admitted"), names, self._described(batch))
         whole = [o for o in outcomes if o.reason]
         if whole:
-            write(self._whole_splits, lambda: self._whole(whole, decision.at), len(whole), batch)
+            self._whole_splits.append_once(self._whole(whole, decision.at), batch)
         write_outcomes(self._outcomes, self.ingest.name, batch, outcomes)
         return result
 
@@ -353,37 +366,3 @@ class Admission:
             for o in outcomes
         ]
         return rows_of(self.ingest.quarantine, rows)
-
-
-def counted(rows: ParsedBatch) -> tuple[ParsedBatch, dict[str, SplitStatistics]]:
-    """The batch with its statistics; a batch that cannot be evaluated is released."""
-    try:
-        return rows, rows.statistics()
-    except Exception:
-        rows.close()
-        raise
-
-
-def outcome_of(
-    split: PlannedSplit, statistics: SplitStatistics | None, late: int, ahead: int
-) -> SplitOutcome:
-    """Where the rows of a split go, given how many are late and how many ahead of the stream."""
-    rows = statistics.rows if statistics else 0
-    quarantined = ahead + (statistics.quarantined if statistics else 0)
-    return SplitOutcome(split, rows, rows - quarantined - late, late, quarantined)
-
-
-def write(
-    writer: TableWriter,
-    select: Callable[[], Rows],
-    count: int,
-    batch: int,
-    metadata: dict[str, Any] | None = None,
-) -> None:
-    """Commit the selected rows, once. What is small goes through the driver."""
-    if writer.has(batch):
-        return
-    rows = select()
-    if isinstance(rows, DataFrame) and count <= ARROW_ROWS:
-        rows = rows.toArrow()
-    writer.append_once(rows, batch, metadata=metadata)

@@ -8,8 +8,8 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, Protocol
 
-from rivermark.ingest.batch.base import ParsedBatch
-from rivermark.ingest.split_statistics import SplitStatistics
+from rivermark.ingest.batch.base import Marked, ParsedBatch, SplitStatistics
+from rivermark.ingest.split_outcomes import SplitOutcome
 from rivermark.ingest.watermark import Bounds, Progress, evaluate_split, furthest
 from rivermark.model.source import PlannedSplit
 from rivermark.model.stream import Ingest
@@ -76,7 +76,7 @@ class ReadBatch:
     `unreadable` are the batch's other splits, with the reason for each.
     """
 
-    splits: Sequence[PlannedSplit]
+    splits: Sequence[InBatch]
     rows: ParsedBatch
     statistics: Mapping[str, SplitStatistics]
     unreadable: Mapping[str, str]
@@ -88,6 +88,35 @@ def decide(batch: ReadBatch, progress: Progress, ingest: Ingest) -> Decision:
     bounds, after = evaluate_splits(batch.splits, batch.statistics, batch.rows, progress, ingest)
     skipped = {name: s.skipped for name, s in batch.statistics.items() if s.skipped}
     return Decision(batch.at, bounds, batch.unreadable, after, skipped)
+
+
+@dataclass(frozen=True)
+class AdmissionPlan:
+    """Where each row of a batch goes: to the tables, beside them, or in the place of others.
+
+    Live admission, a file that is read again, and a replay of raw rows differ in what they do with
+    it, and in nothing before. `marked` counts late rows and rows ahead of the stream, by split.
+    """
+
+    batch: ReadBatch
+    decision: Decision
+    marked: Marked
+
+    @classmethod
+    def of(cls, batch: ReadBatch, decision: Decision) -> AdmissionPlan:
+        """The plan by a decision, made now or recorded; the rows are marked by it."""
+        return cls(batch, decision, batch.rows.mark(decision.bounds))
+
+    def outcome(self, split: PlannedSplit) -> SplitOutcome:
+        """Where the rows of a split go, in numbers."""
+        if split.name in self.decision.unreadable:
+            return SplitOutcome(split, reason=self.decision.unreadable[split.name])
+        figures = self.batch.statistics.get(split.name, SplitStatistics())
+        late, ahead = self.marked.get(split.name, (0, 0))
+        quarantined = figures.quarantined + ahead
+        admitted = figures.rows - quarantined - late
+        skipped = self.decision.skipped.get(split.name, 0)
+        return SplitOutcome(split, figures.rows, admitted, late, quarantined, skipped=skipped)
 
 
 def evaluate_splits(

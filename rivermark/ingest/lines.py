@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import StringType, StructField, StructType
 
+from rivermark.ingest.parse.contract_parser import ContractParser
 from rivermark.lake.schema import arrow_schema
 from rivermark.model.contract import RAW_SCHEMA
-from rivermark.model.source import Piece, PlannedSplit, Records
+from rivermark.model.source import Piece, PlannedSplit, Records, placed
 
 KNOWN: Final = arrow_schema(
     StructType(
@@ -26,6 +27,7 @@ KNOWN: Final = arrow_schema(
 )
 """What is known of a split before its first row is read."""
 LINES: Final = KNOWN.append(pa.field("_row", pa.int64())).append(pa.field("payload", pa.string()))
+NO_LINES: Final = LINES.empty_table()
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,24 @@ class KnownSplits:
         own = {name: n for n, name in enumerate(self.names)}
         places = pa.array([own[name] for name in records.splits], pa.int32())
         return pc.take(places, records.rows["_split"])
+
+
+def parsed_records(read: Sequence[Records], known: KnownSplits, parser: ContractParser) -> pa.Table:
+    """Records that stand one behind the other, as lines with what the parser adds to them."""
+    lines = pa.concat_tables([NO_LINES, *map(known.lines, read)])
+    return parser.parse(lines, placed((r.rows.num_rows, r.columns) for r in read))
+
+
+def slices_of(records: Records, known: KnownSplits, most_bytes: int) -> Iterator[Records]:
+    """Records in parts whose lines have up to so many bytes; those of columns as they came."""
+    count = records.rows.num_rows
+    parts = min(known.nbytes(records) // most_bytes + 1, max(count, 1))
+    if records.columns or parts == 1:
+        yield records
+        return
+    rows = -(-count // parts)
+    for first in range(0, count, rows):
+        yield replace(records, rows=records.rows.slice(first, rows))
 
 
 def read_numbered(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of
 from rivermark.model.errors import RecordsLost
 from rivermark.model.sink import Origin, owned
-from rivermark.model.source import Part, PlannedSplit, SourceReader, Split, Waiting
+from rivermark.model.source import BATCH_BYTES, Part, PlannedSplit, SourceReader, Split, Waiting
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
 
@@ -158,7 +158,9 @@ class BatchPlanner:
         ingest: Ingest,
         run_id: str,
         check: Callable[[], None] = owned,
+        batch_bytes: int = BATCH_BYTES,
     ) -> None:
+        """Open the source; `batch_bytes` close a batch where the source says nothing of that."""
         self.ingest = ingest
         self._lake = lake
         self.table = plan_table(ingest)
@@ -166,6 +168,8 @@ class BatchPlanner:
         origin = Origin(f"{ingest.name}:arrivals", 0, EPOCH, run_id, check)
         self._writer = TableWriter(lake, self.table, origin)
         self.source = open_source(lake, landing_root, ingest)
+        if self.source.limit.weight is None:
+            self.source.limit = replace(self.source.limit, weight=batch_bytes)
         dataset = dataset_of(delta_table(lake.path(self.table)))
         self.source.start()
         newest = pc.max(read_rows(dataset, columns=["arrival"])["arrival"]).as_py()

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 
 MAPPING: Final = "delta.columnMapping.mode"
+FILE_ROWS: Final = 16_384
+"""Rows of a data file that are read at once."""
 PHYSICAL: Final = "delta.columnMapping.physicalName"
 """Where a column's metadata has the name that its files have for it."""
 
@@ -125,6 +127,25 @@ def read_file(store: fs.FileSystem, path: str, columns: list[str]) -> pa.Table:
     ):
         # Not by threads: most such files hold a few rows, of one batch.
         return file.read(columns=columns, use_threads=False)
+
+
+def file_batches(folder: str, name: str, columns: Collection[str]) -> Iterator[pa.RecordBatch]:
+    """The rows of one data file in the folder or URI of a table, some at a time.
+
+    Raises TableDamaged where it is missing or damaged.
+    """
+    from pyarrow.parquet import ParquetFile
+
+    store, inside = filesystem(folder)
+    inside = inside.rstrip("/")
+    if is_local(folder):
+        check_data_file(inside, name)
+    with (
+        _named(inside, name),
+        store.open_input_file(f"{inside}/{name}") as content,
+        ParquetFile(content, page_checksum_verification=True) as file,
+    ):
+        yield from file.iter_batches(batch_size=FILE_ROWS, columns=[*columns], use_threads=False)
 
 
 def read_rows(rows: dataset.Dataset, **options: Any) -> pa.Table:

@@ -25,6 +25,8 @@ LOST: Final = "lost"
 """The status of a split that stands for records which were gone before they were read."""
 PIECE_BYTES: Final = 16 << 20
 """About so many bytes as text are a piece of work: of a task, or of the driver."""
+BATCH_BYTES: Final = 32 << 20
+"""Bytes as text in a planned batch for each core, where nothing else is said."""
 PACKED: Final = ("parquet", "avro", "delta")
 
 
@@ -126,18 +128,22 @@ def backlog_of(discovery: Discovery) -> Backlog:
 
 @dataclass(frozen=True)
 class Limit:
-    """When a planned batch is full: after so many splits, or before so many bytes as text."""
+    """When a planned batch is full: after so many splits, or before so many bytes as text.
+
+    Without `weight` a run takes as many bytes as its cores read in a second or two
+    (`Settings.batch_bytes` for each).
+    """
 
     splits: int = 200
-    weight: int = 8 << 20
+    weight: int | None = None
 
 
 def grouped(splits: Sequence[Split], limit: Limit) -> Iterator[list[Split]]:
     """Cut splits into batches within the limit; a larger split is a batch of its own."""
     group: list[Split] = []
-    weight = 0
+    weight, most = 0, limit.weight or BATCH_BYTES
     for split in splits:
-        if group and (len(group) == limit.splits or weight + split.weight > limit.weight):
+        if group and (len(group) == limit.splits or weight + split.weight > most):
             yield group
             group, weight = [], 0
         group.append(split)

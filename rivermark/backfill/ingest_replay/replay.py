@@ -15,21 +15,21 @@ from typing import Any, Final
 
 import pyarrow as pa
 from deltalake import write_deltalake
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.late.hours import bounds
 from rivermark.ingest.batch.arrow_batch import ArrowBatch
-from rivermark.ingest.decision import evaluate_splits
-from rivermark.ingest.late_rows import may_exceed
+from rivermark.ingest.batch.base import Kind, RowShape
+from rivermark.ingest.batch.chunks import raw_tasks
+from rivermark.ingest.decision import AdmissionPlan, ReadBatch, decide
+from rivermark.ingest.lines import NO_LINES
 from rivermark.ingest.parse.contract_parser import ContractParser
-from rivermark.ingest.parse.on_executors import parsed_on_executors
+from rivermark.ingest.parse.rules import column_rules_of
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.ingest.watermark import Progress
 from rivermark.ingest.watermark_recovery import progress_before
 from rivermark.lake.commit_metadata import commit_properties
-from rivermark.lake.delta import dataset_of, delta_table, read_delta
+from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.lake.sql import query, quoted
@@ -93,13 +93,10 @@ def replay(context: BackfillContext, ingest: Ingest, first: date, last: date) ->
     for table in (side.admitted, side.late, side.quarantine):
         create_table(lake, table)
         delta_table(lake.path(table)).delete()
-    raw = read_delta(context.spark(), lake.path(ingest.raw))
-    lines = raw.where(F.col("_ingest_batch").between(*batches))
     parser = ContractParser(ingest.contract, ingest.source.delimiter)
     rows = 0
     for part in _parts(files):
-        lines_of_part = lines.where(F.col("_ingest_batch").between(part[0].batch, part[-1].batch))
-        parsed = _parsed(parser, lines_of_part)
+        parsed = _parsed(context, ingest, parser, part[0].batch, part[-1].batch)
         progress, count = _decide(context, ingest, side, parsed, part, progress)
         rows += count
     expected = sum(file.rows for file in files)
@@ -191,9 +188,14 @@ def start_of(lake: Lake, ingest: Ingest, first: int) -> tuple[int, Progress]:
     return first, Progress(newest.astimezone(UTC) if newest else None)
 
 
-def _parsed(parser: ContractParser, lines: DataFrame) -> pa.Table:
-    places = {"_head": F.lit(None).cast("string"), "_part": F.lit(0), "_mid": F.col("_row")}
-    return parsed_on_executors(parser, lines.withColumns(places)).toArrow()
+def _parsed(
+    context: BackfillContext, ingest: Ingest, parser: ContractParser, first: int, last: int
+) -> pa.Table:
+    """The raw rows of these batches, in the driver."""
+    tasks = raw_tasks(context.lake.path(ingest.raw), first, last)
+    lines = [part for task in tasks for part in task.lines()]
+    parsed = parser.parse(pa.concat_tables([NO_LINES, *lines]))
+    return column_rules_of(context.spark(), parsed, ingest.contract)
 
 
 def _decide(
@@ -205,23 +207,22 @@ def _decide(
     progress: Progress,
 ) -> tuple[Progress, int]:
     """Decide about a part of the files, and append its rows to the side tables."""
-    batch = ArrowBatch(parsed, ingest)
-    statistics = batch.statistics()
-    bounds, after = evaluate_splits(files, statistics, batch, progress, ingest)
-    batch.carry(bounds)
-    batch.mark({n: b for n, b in bounds.items() if may_exceed(statistics.get(n), b)})
+    rows = ArrowBatch(parsed, RowShape.of(ingest))
+    read = ReadBatch(files, rows, rows.statistics(), {}, datetime.now(UTC))
+    plan = AdmissionPlan.of(read, decide(read, progress, ingest))
     metadata: dict[str, Any] = {"readmission": ingest.name, "run": context.run_id}
-    for table, rows in (
-        (side.admitted, batch.admitted()),
-        (side.late, batch.late()),
-        (side.quarantine, batch.quarantined()),
-    ):
-        if rows.num_rows:
+    beside: dict[Kind, Table] = {
+        "admitted": side.admitted,
+        "late": side.late,
+        "quarantined": side.quarantine,
+    }
+    for kind, table in beside.items():
+        if (own := rows.rows(kind)).num_rows:
             path = context.lake.path(table)
             write_deltalake(
                 delta_table(path),
-                rows,
+                own,
                 mode="append",
                 commit_properties=commit_properties(metadata),
             )
-    return after, parsed.num_rows
+    return plan.decision.progress, parsed.num_rows

@@ -1,1 +1,1 @@
-"""A parsed batch: in the driver as Arrow, or on Spark."""
+"""A parsed batch: in memory, or in files that tasks of executors have written."""

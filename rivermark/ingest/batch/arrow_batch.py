@@ -1,8 +1,4 @@
-"""A parsed batch in the driver's memory, column by column. For batches of everyday size.
-
-Each further Spark job over a small batch costs tens of milliseconds warm and seconds cold, whatever
-its size; counting, numbering and dividing 200,000 rows in Arrow costs less than one of them.
-"""
+"""A parsed batch in memory, column by column: of the driver, or a part of one in a task."""
 
 from __future__ import annotations
 
@@ -15,11 +11,19 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rivermark.ingest.batch.base import AHEAD, META_COLUMNS, RAW_COLUMNS, ParsedBatch
+from rivermark.ingest.batch.base import (
+    AHEAD,
+    Kind,
+    Marked,
+    ParsedBatch,
+    RowShape,
+    SplitStatistics,
+    may_exceed,
+)
 from rivermark.ingest.parse.problems import DETAILS, PROBLEMS
-from rivermark.ingest.split_statistics import SplitStatistics
 from rivermark.ingest.watermark import Bounds
-from rivermark.model.stream import Ingest
+from rivermark.lake.batch_writer import TableWriter
+from rivermark.model.contract import META, RAW_SCHEMA
 from rivermark.model.watermark import WATERMARK_AFTER
 
 Mask = npt.NDArray[np.bool_]
@@ -28,15 +32,25 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICRO: Final = timedelta(microseconds=1)
 NEVER: Final = np.iinfo(np.int64).min
 ALWAYS: Final = np.iinfo(np.int64).max
+RAW_COLUMNS: Final = tuple(RAW_SCHEMA.fieldNames())
+META_COLUMNS: Final = tuple(f.name for f in META)
 
 
 class ArrowBatch(ParsedBatch):
     """Holds the rows as one Arrow table, and marks them with numpy."""
 
-    def __init__(self, rows: pa.Table, ingest: Ingest) -> None:
-        """Take the parsed rows, in the order of their lines where `_row` numbers them already."""
-        super().__init__(ingest)
+    def __init__(self, rows: pa.Table, shape: RowShape) -> None:
+        """Take the parsed lines, and count along each split; what is no event is left out."""
+        self._shape = shape
+        self._after: Mapping[str, datetime] = {}
         self._take(rows)
+        record = _bools(rows["_record"])
+        self._statistics = {
+            name: self._figures(self._code == code, record)
+            for code, name in enumerate(self._splits)
+        }
+        if not record.all():
+            self._take(_where(rows, record))
 
     def _take(self, rows: pa.Table) -> None:
         self._rows = rows
@@ -44,46 +58,30 @@ class ArrowBatch(ParsedBatch):
         self._splits: list[str] = names.dictionary.to_pylist()
         self._code = names.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         self._good: Mask = _bools(pc.equal(pc.list_value_length(rows[PROBLEMS]), 0))
-        self._micros: Micros = _micros_of(rows[self.time], 0)
+        self._micros: Micros = _micros_of(rows[self._shape.time], 0)
         self._marks: Micros | None = (
-            _micros_of(rows[self.mark_field], NEVER) if self.mark_field else None
+            _micros_of(rows[self._shape.mark], NEVER) if self._shape.mark else None
         )
         none: Mask = np.zeros(rows.num_rows, np.bool_)
         self._late, self._ahead = none, none
         self._watermark: Micros = np.full(rows.num_rows, NEVER)
 
-    def statistics(self) -> dict[str, SplitStatistics]:
-        """Count along each split, number its records, and leave out what is no event."""
-        record = _bools(self._rows["_record"])
-        statistics = {}
-        for code, name in enumerate(self._splits):
-            own = self._code == code
-            good = own & record & self._good
-            times = self._micros[good]
-            rows = int((own & record).sum())
-            statistics[name] = SplitStatistics(
-                rows=rows,
-                quarantined=rows - int(good.sum()),
-                skipped=int(own.sum()) - rows,
-                oldest=_moment(times.min()) if times.size else None,
-                newest=_moment(times.max()) if times.size else None,
-                mark=self._latest_mark(good),
-            )
-        if "_row" not in self._rows.column_names:
-            self._rows = self._rows.append_column("_row", pa.array(self._line_numbers()))
-        if not record.all():
-            self._take(_where(self._rows, record))
-        return statistics
+    def _figures(self, own: Mask, record: Mask) -> SplitStatistics:
+        good = own & record & self._good
+        times = self._micros[good]
+        rows = int((own & record).sum())
+        return SplitStatistics(
+            rows=rows,
+            quarantined=rows - int(good.sum()),
+            skipped=int(own.sum()) - rows,
+            oldest=_moment(times.min()) if times.size else None,
+            newest=_moment(times.max()) if times.size else None,
+            mark=self._latest_mark(good),
+        )
 
-    def _line_numbers(self) -> npt.NDArray[np.int64]:
-        """Places from 1: parts of a split follow each other in the order of their `_mid`."""
-        mid: Micros = self._rows["_mid"].to_numpy()
-        order = np.lexsort((mid, self._code))
-        codes = self._code[order]
-        starts = np.searchsorted(codes, codes, side="left")
-        numbers = np.empty_like(mid)
-        numbers[order] = np.arange(len(mid)) - starts + 1
-        return numbers
+    def statistics(self) -> Mapping[str, SplitStatistics]:
+        """As they were counted."""
+        return self._statistics
 
     def newest_until(self, split: str, ceiling: datetime) -> datetime | None:
         """The largest of the split's good times that the ceiling allows."""
@@ -100,8 +98,10 @@ class ArrowBatch(ParsedBatch):
         latest = NEVER if self._marks is None else self._marks[rows].max(initial=NEVER)
         return _moment(latest) if latest > NEVER else None
 
-    def mark(self, bounds: Mapping[str, Bounds]) -> dict[str, tuple[int, int]]:
+    def mark(self, bounds: Mapping[str, Bounds]) -> Marked:
         """Compare each row's time with the bounds of its split."""
+        self._after = {name: own.after for name, own in bounds.items() if own.after}
+        bounds = {n: b for n, b in bounds.items() if may_exceed(self._statistics.get(n), b)}
         if not bounds:
             return {}
         by_code = [bounds.get(name, Bounds()) for name in self._splits]
@@ -116,15 +116,26 @@ class ArrowBatch(ParsedBatch):
             if name in bounds
         }
 
-    def raw(self) -> pa.Table:
-        """Every event as it came."""
-        return self._rows.select(list(RAW_COLUMNS))
+    def rows(self, kind: Kind) -> pa.Table:
+        """The rows of a kind, by the columns of its table."""
+        match kind:
+            case "raw":
+                return self._rows.select(list(RAW_COLUMNS))
+            case "admitted":
+                return self._selected(self._good & ~self._late & ~self._ahead)
+            case "late":
+                return self._late_rows()
+            case "quarantined":
+                return self._quarantined()
 
-    def admitted(self) -> pa.Table:
-        """Good, and neither late nor ahead."""
-        return self._selected(self._good & ~self._late & ~self._ahead)
+    def write(
+        self, kind: Kind, writer: TableWriter, batch: int, metadata: dict[str, Any] | None = None
+    ) -> None:
+        """Commit the rows of a kind as one file."""
+        if not writer.has(batch):
+            writer.append_once(self.rows(kind), batch, metadata=metadata)
 
-    def late(self) -> pa.Table:
+    def _late_rows(self) -> pa.Table:
         """Late, with the watermark they missed."""
         mask = self._late
         watermark = self._watermark[mask]
@@ -135,14 +146,14 @@ class ArrowBatch(ParsedBatch):
 
     def _selected(self, mask: Mask) -> pa.Table:
         """These rows by the columns of the admitted table."""
-        rows = _where(self._rows.select(list(self.admitted_columns)), mask)
-        if not self.carries:
+        rows = _where(self._rows.select(list(self._shape.columns)), mask)
+        if not self._shape.carries:
             return rows
-        left = [self.after.get(name) for name in self._splits]
+        left = [self._after.get(name) for name in self._splits]
         after = pa.array(left, pa.timestamp("us", "UTC")).take(pa.array(self._code[mask]))
         return rows.append_column(WATERMARK_AFTER.name, after)
 
-    def quarantined(self) -> pa.Table:
+    def _quarantined(self) -> pa.Table:
         """With a problem, or ahead."""
         mask = ~self._good | self._ahead
         rows = _where(self._rows, mask)
@@ -153,7 +164,7 @@ class ArrowBatch(ParsedBatch):
             **{name: rows[name] for name in META_COLUMNS},
             "reasons": pa.array(reasons, pa.list_(pa.string())),
             "details": rows[DETAILS],
-            "event_time": rows[self.time],
+            "event_time": rows[self._shape.time],
             "payload": rows["payload"],
         }
         return pa.table(columns)

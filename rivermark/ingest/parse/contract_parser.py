@@ -61,7 +61,8 @@ class ContractParser:
         self._typed = TypedRead(self.fields, delimiter, contract.max_row_bytes)
         self._types = arrow_schema(contract.columns())
         self._rules = ContractRules(contract)
-        self._all_in_sql = all(isinstance(rule.broken, str) for rule in contract.rules)
+        self.all_in_sql = all(isinstance(rule.broken, str) for rule in contract.rules)
+        """Whether `parse` asks all rules: those that are Spark columns come after it."""
 
     @property
     def columns(self) -> StructType:
@@ -76,7 +77,7 @@ class ContractParser:
             DETAILS: StringType(),
             RECORD: BooleanType(),
         }
-        if not self._all_in_sql:
+        if not self.all_in_sql:
             said[WHOLE] = BooleanType()
         fields = (StructField(name, kind) for name, kind in said.items())
         return StructType([*self.contract.columns(), *fields])
@@ -131,7 +132,7 @@ class ContractParser:
         for name, column in said.items():
             lines = lines.append_column(name, column)
         ruled = self._rules.added(lines)
-        return ruled.drop_columns([WHOLE]) if self._all_in_sql else ruled
+        return ruled.drop_columns([WHOLE]) if self.all_in_sql else ruled
 
     def _type(
         self, payloads: pa.Array, formats: pa.Array, columns: pa.Array, known: Sequence[Columns]

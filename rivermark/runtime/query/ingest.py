@@ -181,8 +181,11 @@ class IngestHost(QueryHost):
         check: Callable[[], None] = owned,
     ) -> None:
         super().__init__(spark, settings, stream, run_id, check)
-        planner = BatchPlanner(self.lake, settings.landing_root, stream, run_id, check)
-        self.admission = Admission(spark, self.lake, stream, planner.source, self.origin)
+        most = settings.batch_bytes * spark.sparkContext.defaultParallelism
+        planner = BatchPlanner(self.lake, settings.landing_root, stream, run_id, check, most)
+        self.admission = Admission(
+            spark, self.lake, stream, planner.source, self.origin, settings.driver_bytes
+        )
         self._plan = self.lake.path(planner.table)
         self._plan_columns = arrow_schema(PLAN_SCHEMA)
         self.backlog = self._source = SourceBacklog(planner, lambda: self.admission.progress)

@@ -33,7 +33,7 @@ def test_n001_n018_each_line_is_read_by_itself_and_to_the_character(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if spread:
-        monkeypatch.setattr("rivermark.ingest.admission.COLLECTED_BYTES", 0)
+        monkeypatch.setattr("rivermark.ingest.admission.DRIVER_BYTES", 0)
     landing.put(
         f"{FOLDER}/1.json",
         "xx",

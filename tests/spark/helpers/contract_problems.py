@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from pyspark.sql import SparkSession
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from rivermark.ingest.parse.contract_parser import ContractParser
-from rivermark.ingest.parse.on_executors import parsed_on_executors
 from rivermark.ingest.parse.problems import PROBLEMS
+from rivermark.ingest.parse.rules import WHOLE, with_column_rules
 from rivermark.model.contract import Contract
 from rivermark.testing.landing.json_lines import Value, json_line
 
@@ -30,3 +32,14 @@ def problems(
     )
     parsed = parsed_on_executors(ContractParser(contract, ","), raw).orderBy("_row")
     return [list(row[PROBLEMS]) for row in parsed.collect()]
+
+
+def parsed_on_executors(parser: ContractParser, lines: DataFrame) -> DataFrame:
+    """The lines with what `ContractParser.parse` adds to them."""
+
+    def parse(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield from parser.parse(pa.Table.from_batches([batch])).to_batches()
+
+    columns = StructType([*lines.schema, *parser.columns])
+    return with_column_rules(lines.mapInArrow(parse, columns), parser.contract).drop(WHOLE)

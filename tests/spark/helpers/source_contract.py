@@ -19,7 +19,7 @@ from pyspark.sql.types import LongType, TimestampType
 
 from rivermark import Contract, Field, Ingest, Rule, Source, Table, readers
 from rivermark.ingest.admission import Admission
-from rivermark.ingest.executors import numbered
+from rivermark.ingest.batch.executors import numbered
 from rivermark.ingest.lines import read_numbered
 from rivermark.ingest.plan import BatchPlanner, open_source, plan_table, planned_split
 from rivermark.ingest.split_outcomes import INGEST_FILES
@@ -82,13 +82,13 @@ class Deployment:
     def landing(self) -> str:
         return str(self.root / "landing")
 
-    def run(self, collected_bytes: int | None = None) -> None:
+    def run(self, driver_bytes: int | None = None) -> None:
         """A bounded run: plan, and admit batch by batch from the first unfinished one on."""
         planner = BatchPlanner(self.lake, self.landing, self.ingest, "run")
         origin = Origin(self.ingest.name, 0, FIRST, "run")
         admission = Admission(self.spark, self.lake, self.ingest, planner.source, origin)
-        if collected_bytes is not None:
-            admission.collected_bytes = collected_bytes
+        if driver_bytes is not None:
+            admission.driver_bytes = driver_bytes
         try:
             planner.poll()
             splits = sorted(self.plan(), key=lambda s: s.batch)
@@ -157,22 +157,22 @@ class SourceContract(ABC):
         return Deployment(spark, tmp_path, ingest)
 
     @pytest.mark.parametrize(
-        "collected_bytes",
+        "driver_bytes",
         [
             pytest.param(None, id="in the driver"),
             pytest.param(0, id="on Spark", marks=pytest.mark.long),
         ],
     )
     def test_records_are_admitted_once_with_their_positions_whatever_the_runs(
-        self, deployment: Deployment, collected_bytes: int | None
+        self, deployment: Deployment, driver_bytes: int | None
     ) -> None:
         ingest = deployment.ingest
         for numbers in (range(5), range(5, 6), range(6, 13)):
             self.produce(deployment.root, numbers)
             assert backlog(deployment) > 0
-            deployment.run(collected_bytes)
+            deployment.run(driver_bytes)
             assert backlog(deployment) == 0
-        deployment.run(collected_bytes)
+        deployment.run(driver_bytes)
 
         assert deployment.ids(ingest.admitted) == [*range(13)]
         assert deployment.rows(ingest.quarantine) == []

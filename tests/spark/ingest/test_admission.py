@@ -61,7 +61,7 @@ def test_every_row_lands_in_exactly_one_place_however_the_files_are_grouped(
 ) -> None:
     monkeypatch.setattr("rivermark.runtime.query.ingest.PLANNED_PER_TRIGGER", cut.per_trigger)
     if cut.spread:
-        monkeypatch.setattr("rivermark.ingest.admission.COLLECTED_BYTES", 0)
+        monkeypatch.setattr("rivermark.ingest.admission.DRIVER_BYTES", 0)
     ingest = readings(max_files=cut.max_files)
     files = files_at_random(seed, 16)
     size = -(-len(files) // cut.runs)

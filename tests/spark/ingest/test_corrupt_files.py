@@ -33,7 +33,7 @@ def reasons(
 def test_any_name_of_a_file_is_read_by_the_engine(
     spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rivermark.ingest.admission.COLLECTED_BYTES", 0)
+    monkeypatch.setattr("rivermark.ingest.admission.DRIVER_BYTES", 0)
     names = ["a b", "ü", "100%", "a#b", "a?b", "[x]", "{x}", "a+b", "a=b", "a,b", "a\\b", "a%20b",
              "日本", "a;b", "a&b", "*x", "year=2024/x y"]  # fmt: skip
     for name in names:
@@ -177,16 +177,12 @@ def test_a_row_that_makes_a_rule_raise_costs_its_file_and_nothing_else(
 def test_lines_are_numbered_from_the_start_of_a_file_that_several_tasks_read(
     spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rivermark.ingest.admission.COLLECTED_BYTES", 0)
-    before = spark.conf.get("spark.sql.files.maxPartitionBytes") or "128MB"
+    monkeypatch.setattr("rivermark.ingest.admission.DRIVER_BYTES", 0)
+    monkeypatch.setattr("rivermark.ingest.admission.PIECE_BYTES", 50_000)
     lines = [reading(0, note=f"{n}") if n % 10 else "" for n in range(1, 3001)]
     for name in ("a", "b"):
         landing.put(f"{FOLDER}/{name}.json", *lines)
-    spark.conf.set("spark.sql.files.maxPartitionBytes", "50000")
-    try:
-        run(spark, settings, READINGS)
-    finally:
-        spark.conf.set("spark.sql.files.maxPartitionBytes", before)
+    run(spark, settings, READINGS)
 
     found = rows(spark, settings, READINGS.admitted, "_file", "_row", "note")
     assert len(found) == 2 * 2700

@@ -45,7 +45,7 @@ def test_mutated_files_become_what_pythons_readers_say(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if spread:
-        monkeypatch.setattr("rivermark.ingest.admission.COLLECTED_BYTES", 0)
+        monkeypatch.setattr("rivermark.ingest.admission.DRIVER_BYTES", 0)
     folder = Path(settings.landing_root) / FOLDER
     land_mutated(folder, seed, FILES)
     ingest = fuzzed()

@@ -12,7 +12,7 @@ from pyspark.sql.types import TimestampType
 from rivermark import Field, PerProducer, Topology
 from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.ingest_replay.run import replay_ingest
-from rivermark.ingest.admission import COLLECTED_BYTES
+from rivermark.ingest.admission import DRIVER_BYTES
 from rivermark.ingest.watermark_recovery import admission_watermark
 from rivermark.runtime.checkpoint.watermarks import last_reached
 from rivermark.settings import Settings
@@ -53,15 +53,15 @@ def line(minute: float, until: float | None = None) -> str:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("collected_bytes", [COLLECTED_BYTES, 0], ids=["in the driver", "on Spark"])
+@pytest.mark.parametrize("driver_bytes", [DRIVER_BYTES, 0], ids=["in the driver", "on Spark"])
 def test_windows_close_by_what_producers_say_and_a_replay_decides_the_same(
     spark: SparkSession,
     settings: Settings,
     landing: Landing,
     monkeypatch: pytest.MonkeyPatch,
-    collected_bytes: int,
+    driver_bytes: int,
 ) -> None:
-    monkeypatch.setattr("rivermark.ingest.admission.COLLECTED_BYTES", collected_bytes)
+    monkeypatch.setattr("rivermark.ingest.admission.DRIVER_BYTES", driver_bytes)
     hourly = windows(MARKED, minutes=5)
     files = {
         "a/0.json": [line(1), line(14), line(3)],

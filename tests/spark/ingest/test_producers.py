@@ -210,7 +210,7 @@ def test_an_ingest_that_turns_to_it_goes_on_from_the_watermark_it_had(
 def test_rows_that_executors_write_carry_the_same_watermark(
     spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rivermark.ingest.admission.COLLECTED_BYTES", 0)
+    monkeypatch.setattr("rivermark.ingest.admission.DRIVER_BYTES", 0)
     producers = Producers(landing, seed=8)
     for step in range(3):
         producers.some("slow", 3 * step)

@@ -15,9 +15,9 @@ from pyspark.sql import functions as F
 
 from rivermark import Contract, Field, Rule
 from rivermark.ingest.parse.contract_parser import ContractParser
-from rivermark.ingest.parse.on_executors import parsed_on_executors
 from rivermark.ingest.parse.problems import PROBLEMS
 from rivermark.ingest.real_time.rows import sound_rows
+from tests.spark.helpers.contract_problems import parsed_on_executors
 
 AT: Final = datetime(2026, 1, 1, 10, tzinfo=UTC)
 SENT: Final = datetime(2026, 1, 1, 10, 0, 1, 5000, tzinfo=UTC)

@@ -152,14 +152,14 @@ def test_b064_a_new_partition_is_read_from_its_first_message_and_a_silent_one_is
 
 
 @pytest.mark.parametrize(
-    "collected_bytes",
+    "driver_bytes",
     [
         pytest.param(None, id="in the driver"),
         pytest.param(0, id="on Spark", marks=pytest.mark.long),
     ],
 )
 def test_b090_b045_tombstones_are_counted_and_what_cannot_be_read_is_kept_with_its_place(
-    spark: SparkSession, tmp_path: Path, topics: Topics, collected_bytes: int | None
+    spark: SparkSession, tmp_path: Path, topics: Topics, driver_bytes: int | None
 ) -> None:
     topic = topics.make()
     deployment = deploy(spark, tmp_path, topics, topic)
@@ -170,7 +170,7 @@ def test_b090_b045_tombstones_are_counted_and_what_cannot_be_read_is_kept_with_i
     cut = json.dumps(event(2), default=str).encode()[:20]
     topics.send(topic, [cut, b"", b"hello", b"[1]", b'"id":7}', bytes_of_no_text, b"{}"], key="k")
     topics.send(topic, [b' {"id": 3, "at": "2024-03-01T10:00:03Z"}\n'], key=b"\xff")
-    deployment.run(collected_bytes)
+    deployment.run(driver_bytes)
 
     rows = sorted(deployment.rows(deployment.ingest.admitted), key=lambda row: row["id"])
     assert [(r["id"], r["place"], r["key"], r["trace"]) for r in rows] == [

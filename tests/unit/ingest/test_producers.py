@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from rivermark import DeclarationError, FileSource, KafkaSource, PerProducer
 from rivermark.cli.status import producer_line
+from rivermark.ingest.batch.base import SplitStatistics
 from rivermark.ingest.decision import evaluate_splits
 from rivermark.ingest.plan import BatchPlanner, planned_names
 from rivermark.ingest.producers import REMEMBERED, Producer, Producers
-from rivermark.ingest.split_statistics import SplitStatistics
 from rivermark.ingest.watermark import Bounds, Progress
 from rivermark.ingest.watermark_recovery import admission_watermark
 from rivermark.lake.batch_writer import TableWriter

@@ -60,9 +60,9 @@ def _behind_line_feed(file: BufferedReader, offset: int) -> int | None:
     """The first place after a line feed at or behind the offset; None at the end of the file."""
     file.seek(offset)
     while chunk := file.read(SEARCHED):
-        found = chunk.find(b"\n")
-        if found >= 0:
-            after = offset + found + 1
+        place = chunk.find(b"\n")
+        if place >= 0:
+            after = offset + place + 1
             file.seek(after)
             return after if file.read(1) else None
         offset += len(chunk)

@@ -27,7 +27,7 @@ class FileOptions:
     settle: timedelta = timedelta(seconds=1)
     unterminated_settle: timedelta = timedelta(seconds=20)
     max_files: int = 200
-    max_bytes: int = 8 << 20
+    max_bytes: int | None = None
     archive: str | None = None
     producers: str | None = None
 
@@ -55,7 +55,7 @@ class FileOptions:
         )
         if self.producers is not None:
             self._check_producers(self.producers)
-        if self.max_files < 1 or self.max_bytes < 1:
+        if self.max_files < 1 or (self.max_bytes is not None and self.max_bytes < 1):
             raise DeclarationError(
                 f"source '{self.folder}': `max_files` and `max_bytes` must be at least 1"
             )

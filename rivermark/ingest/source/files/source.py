@@ -28,8 +28,8 @@ class FileSource(FileOptions, LandingSource):
     waits for `unterminated_settle` instead, because it may still be written. Names that begin with
     '.' or '_', or end with '._COPYING_', are never taken: write under such a name, then rename.
     Files are read in the order of (modification time, path). A planned batch ends with `max_files`
-    files, or when their bytes pass `max_bytes` (Parquet, Avro and gzip counted eightfold). How
-    files are grouped changes no result.
+    files, or when their bytes pass `max_bytes` (Parquet, Avro and gzip counted eightfold; by
+    default `RIVERMARK_BATCH_BYTES` for each core). How files are grouped changes no result.
 
     `archive` names a folder below the landing root. A file that was read is moved there once its
     rows are in the tables; files that were quarantined as a whole stay where they are.

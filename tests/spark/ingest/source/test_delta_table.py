@@ -64,24 +64,24 @@ def ingest_of(source: Source) -> Ingest:
 
 
 @pytest.mark.parametrize(
-    "collected_bytes",
+    "driver_bytes",
     [
         pytest.param(None, id="in the driver"),
         pytest.param(0, id="on Spark", marks=pytest.mark.long),
     ],
 )
 def test_updates_and_deletes_are_followed(
-    spark: SparkSession, tmp_path: Path, collected_bytes: int | None
+    spark: SparkSession, tmp_path: Path, driver_bytes: int | None
 ) -> None:
     source = DeltaSource(table=str(tmp_path / "elsewhere"), changes="feed")
     deployment = Deployment(spark, tmp_path, ingest_of(source))
     append(tmp_path, range(3), dict(FEED))
-    deployment.run(collected_bytes)
+    deployment.run(driver_bytes)
     table = DeltaTable(tmp_path / "elsewhere")
     table.update({"id": "id + 10"}, predicate="id = 1")
     table.delete("id = 2")
     table.optimize.compact()
-    deployment.run(collected_bytes)
+    deployment.run(driver_bytes)
 
     rows = deployment.rows(deployment.ingest.admitted)
     assert sorted((r["version"], r["change"], r["id"]) for r in rows) == [

@@ -26,7 +26,7 @@ AT = "2024-03-01T10:00:00Z"
 def where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Where a batch is read and kept."""
     if request.param == "executors":
-        monkeypatch.setattr("rivermark.ingest.admission.COLLECTED_BYTES", 0)
+        monkeypatch.setattr("rivermark.ingest.admission.DRIVER_BYTES", 0)
     return str(request.param)
 
 

@@ -184,15 +184,15 @@ ZONES = Ingest(
 )
 
 
-@pytest.mark.parametrize("collected_bytes", [pytest.param(0, marks=pytest.mark.long), 48 << 20])
+@pytest.mark.parametrize("driver_bytes", [pytest.param(0, marks=pytest.mark.long), 16 << 20])
 def test_of_a_lookup_without_a_time_what_landed_last_is_the_newest(
     spark: SparkSession,
     settings: Settings,
     landing: Landing,
     monkeypatch: pytest.MonkeyPatch,
-    collected_bytes: int,
+    driver_bytes: int,
 ) -> None:
-    monkeypatch.setattr("rivermark.ingest.admission.COLLECTED_BYTES", collected_bytes)
+    monkeypatch.setattr("rivermark.ingest.admission.DRIVER_BYTES", driver_bytes)
     head = '"LocationID","Zone"'
     landing.put("zones/b.csv", head, '1,"Newark"', '2,"Jamaica Bay"', '3,"Allerton"', "x,y")
     landing.put("zones/a.csv", head, '2,"Jamaica"')
@@ -225,15 +225,15 @@ def test_of_a_lookup_without_a_time_what_landed_last_is_the_newest(
     ]
 
 
-@pytest.mark.parametrize("collected_bytes", [pytest.param(0, marks=pytest.mark.long), 48 << 20])
+@pytest.mark.parametrize("driver_bytes", [pytest.param(0, marks=pytest.mark.long), 16 << 20])
 def test_a_lookups_batch_that_comes_again_changes_nothing(
     spark: SparkSession,
     settings: Settings,
     landing: Landing,
     monkeypatch: pytest.MonkeyPatch,
-    collected_bytes: int,
+    driver_bytes: int,
 ) -> None:
-    monkeypatch.setattr("rivermark.ingest.admission.COLLECTED_BYTES", collected_bytes)
+    monkeypatch.setattr("rivermark.ingest.admission.DRIVER_BYTES", driver_bytes)
     landing.put("places/1.json", place("s1", 0, "attic"), place("s1", 2, "hall"))
     with monkeypatch.context() as patch:
         crash_once(patch, PLACES.versions.name)  # Before the table of the lookup is merged.

@@ -19,6 +19,7 @@ from rivermark.ingest.parse.cutter import MALFORMED, UNDECODABLE, Cutter, Spelle
 from rivermark.ingest.source.avro_values import RepeatedKey
 from rivermark.ingest.source.files.avro import avro_records
 from rivermark.ingest.source.files.corrupt_files import decoding_fault
+from rivermark.ingest.source.files.pieces import AvroPiece
 
 MILLIS = {"type": "long", "logicalType": "timestamp-millis"}
 FIXED = {"type": "fixed", "name": "four", "size": 4}
@@ -250,4 +251,5 @@ def test_records_within_records_cost_their_file_and_not_the_process(tmp_path: Pa
         fastavro.schemaless_writer(block, "long", number)
     header = sink.getvalue().partition(mark)[0]
     path.write_bytes(header + mark + block.getvalue() + record + mark)
-    assert "RecursionError" in str(decoding_fault(avro_records(str(path), None)))
+    piece = AvroPiece(splits=("a",), weight=1, path=str(path), wanted=None)
+    assert "RecursionError" in str(decoding_fault([piece]))
