@@ -59,6 +59,8 @@ class TableReporter:
     seen: dict[str, Seen]
     events: int = 0
     problems: list[str] = field(default_factory=list)
+    reported: set[str] = field(default_factory=set)
+    """Tables that the instance got events of."""
 
     def __post_init__(self) -> None:
         self._lake = self.settings.lake()
@@ -102,6 +104,8 @@ class TableReporter:
         room = max(0, AT_ONCE - self.events)
         events = [*days[:room], *self._of_table(table, before, now, latest)]
         self._store(events)
+        if events:
+            self.reported.add(table.name)
         if len(days) <= room:
             self.seen[table.name] = msgspec.structs.replace(now, known=now.known or bool(events))
 
