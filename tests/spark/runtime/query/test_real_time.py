@@ -8,12 +8,12 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
 from rivermark import KafkaSource, Output, RealTimeSink, Table
 from rivermark.model.errors import KeysNotUnique
+from rivermark.model.json_text import json_text
 from rivermark.runtime.query.real_time import RealTimeQuery, key_of, session_of, value_of
 from rivermark.runtime.query.static_tables import StaticTables
 from rivermark.settings import Settings
@@ -60,7 +60,7 @@ def test_a_value_is_the_object_that_a_kafka_sink_sends_with_decimals_as_texts_ho
     # Of a map a `KafkaSink` makes a list of pairs.
     assert [row.pop("by_name") for row in sent] == [{"a": "4.25", "b": None}, None, {}]
     rows = frame.drop("by_name").toArrow()
-    expected = [json.loads(msgspec.json.encode(row)) for row in python_rows(rows)]
+    expected = [json.loads(json_text(row)) for row in python_rows(rows)]
     for row in (*sent, *expected):
         row["at"] = row["at"] and datetime.fromisoformat(row["at"])
         row["amount"] = row["amount"] and Decimal(row["amount"])
