@@ -179,9 +179,9 @@ def damage_named(
 
 def _damage_in(table: dataset.Dataset) -> Iterator[TableDamaged]:
     """The data files of a dataset that cannot be read through, each with the reason."""
-    found = getattr(table, "damage", None)
-    if found is not None:
-        yield found
+    noted = getattr(table, "damage", None)
+    if noted is not None:
+        yield noted
     # Rows of this process have no files.
     for fragment in getattr(table, "get_fragments", list)():
         path = getattr(fragment, "path", None)

@@ -26,9 +26,9 @@ MOST_BYTES: Final = 256 * 1024 * 1024
 def repeated_keys(rows: dataset.Dataset, keys: Sequence[str]) -> list[dict[str, Any]]:
     """Each key with more than one row and its `copies`, those with the most first."""
     with spilling_connection({"keyed": rows}) as duck:
-        found = duck.execute(f"SELECT {_counted(keys)}")
-        names = [column[0] for column in found.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+        counted = duck.execute(f"SELECT {_counted(keys)}")
+        names = [column[0] for column in counted.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in counted.fetchall()]
 
 
 def newly_repeated_keys(
@@ -91,8 +91,8 @@ def _ends(rows: dataset.Dataset, names: Iterable[str]) -> dict[str, tuple[Any, A
     each = ", ".join(
         f"min({quoted(name)}), max({quoted(name)}), count({quoted(name)})" for name in chosen
     )
-    (found,) = query(f"SELECT count(*) AS n, {each} FROM fresh", {"fresh": rows})  # noqa: S608
-    total, *values = found.values()
+    (counted,) = query(f"SELECT count(*) AS n, {each} FROM fresh", {"fresh": rows})  # noqa: S608
+    total, *values = counted.values()
     if not total:
         return None
     triples = zip(chosen, values[::3], values[1::3], values[2::3], strict=True)

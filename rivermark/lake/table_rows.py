@@ -296,8 +296,8 @@ class _Bounds:
                     above, below = above | known, below | known
                 known = above & below
             fragments.append(form.make_fragment(str(n), store, partition_expression=known))
-        asked = ds.FileSystemDataset(fragments, self._schema, form, store)
-        return [int(fragment.path) for fragment in asked.get_fragments(condition)]
+        bounded = ds.FileSystemDataset(fragments, self._schema, form, store)
+        return [int(fragment.path) for fragment in bounded.get_fragments(condition)]
 
 
 def _ranges(level: pa.Table) -> pa.Table:

@@ -17,11 +17,11 @@ def batch_before(
     settings: Settings, ingest: Ingest, newest_batches: int | None = NEWEST_BATCHES
 ) -> int | None:
     """The batch after which so many have their outcome recorded, -1 for all; None before any."""
-    [found] = query(
+    [recorded] = query(
         "SELECT max(ingest_batch) AS newest FROM outcomes WHERE stream = ?",
         {"outcomes": open_table(settings.lake(), INGEST_FILES)},
         [ingest.name],
     )
-    if found["newest"] is None:
+    if recorded["newest"] is None:
         return None
-    return -1 if newest_batches is None else max(-1, int(found["newest"]) - newest_batches)
+    return -1 if newest_batches is None else max(-1, int(recorded["newest"]) - newest_batches)

@@ -150,7 +150,7 @@ def _count(
         if len(keys) == 1
         else (f"count(*) - count(DISTINCT ({by}))" if keys else "0")
     )
-    found = query(
+    counted = query(
         # Names are declared in code, and quoted all the same.
         f"SELECT date_trunc('hour', {quoted(column)}) AS hour, count(*) AS n,"  # noqa: S608
         f" {repeats} AS repeats FROM rows"
@@ -158,9 +158,9 @@ def _count(
         {"rows": rows},
         {"start": start, "end": end},
     )
-    for row in found:
+    for row in counted:
         row["n"] += counts.pop(row["hour"].astimezone(UTC), 0)
-    return [*found, *({"hour": hour, "n": n, "repeats": 0} for hour, n in counts.items())]
+    return [*counted, *({"hour": hour, "n": n, "repeats": 0} for hour, n in counts.items())]
 
 
 def _rows_by_date(

@@ -157,11 +157,11 @@ def _widened(
 ) -> tuple[datetime, datetime]:
     """The span, widened by whole hours until it holds a row, or streams would take it as new.
 
-    The nearest row is looked for ever farther away, so that few files are opened.
+    Looked for in wider and wider spans, so that few files are opened.
     """
     column = quoted(time)
     for reach in NEIGHBOURS:
-        [found] = query(
+        [nearest] = query(
             f"SELECT max({column}) FILTER (WHERE {column} < $start) AS before,"  # noqa: S608
             f" min({column}) FILTER (WHERE {column} >= $end) AS after FROM rows"
             f" WHERE ({column} >= $first AND {column} < $start)"
@@ -174,7 +174,7 @@ def _widened(
                 "last": shifted(end, reach),
             },
         )
-        before, after = found["before"], found["after"]
+        before, after = nearest["before"], nearest["after"]
         if before is not None and (after is None or start - before <= after - end):
             return whole_hour(before), end
         if after is not None:
