@@ -52,11 +52,23 @@ else
     install=("$python" -m pip --quiet --disable-pip-version-check install)
 fi
 
+# Says now and then that a command goes on: pip would be silent, or print hundreds of lines.
+with_progress() {
+    local seconds=0
+    "$@" &
+    while kill -0 $! 2>/dev/null; do
+        sleep 1
+        seconds=$((seconds + 1))
+        [ $((seconds % 10)) -ne 0 ] || echo "  $seconds s, goes on"
+    done
+    wait $!
+}
+
 # Each copy is made last, so that an install that broke off is done again.
 if ! cmp -s requirements.lock "$lock"; then
     echo "Installing the Python packages of requirements.lock (once; a minute or two with pip, seconds with uv)"
     rm -f "$lock" "$project"
-    "${install[@]}" --require-hashes -r requirements.lock
+    with_progress "${install[@]}" --require-hashes -r requirements.lock
     cp requirements.lock "$lock"
 fi
 # The project's own entry: its console script and its entry points are written from pyproject.toml.

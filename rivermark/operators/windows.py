@@ -106,7 +106,15 @@ def per_window(
     `window_start` and `window_end` (UTC, the end not included), then `results` by their names.
 
         hourly = per_window(rides, TumblingWindow(HOUR), "event_time", "zone", rides=F.count("*"))
+
+    Raises DeclarationError for arguments in another order.
     """
+    if not hasattr(window, "over") or not isinstance(event_time, str):
+        given = ", ".join(type(each).__name__ for each in (events, window, event_time))
+        raise DeclarationError(
+            "per_window takes the rows, a window and the name of the event time, in this order, as "
+            f'in per_window(rides, TumblingWindow(HOUR), "event_time", ...); it got {given}'
+        )
     start, end = F.col(f"{WINDOW}.start"), F.col(f"{WINDOW}.end")
     windows = events.groupBy(*keys, window.over(event_time).alias(WINDOW)).agg(
         *[column.alias(name) for name, column in results.items()]

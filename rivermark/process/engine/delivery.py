@@ -108,7 +108,9 @@ class Delivery:
                 context.key = key
                 context.timestamp = at
                 context.record = record
-                handlers[rank](argument, context)
+                returned = handlers[rank](argument, context)
+                if returned is not None:
+                    raise _returned(self._declared.name, handlers[rank], returned)
                 if transaction is not None:
                     transaction.verify()
             except DeclarationError:
@@ -234,3 +236,14 @@ class Delivery:
             raise failure from error
         source = None if rank == _TIMER else self._declared.inputs[rank].name
         self._outputs.dead.append(DeadLetter.of(failure, error, source, timer))
+
+
+def _returned(process: str, handler: Any, returned: object) -> DeclarationError:
+    """The error of a handler whose result would be lost."""
+    name = getattr(handler, "__name__", "a handler")
+    kind = type(returned).__name__
+    wrote = "yields its results" if kind == "generator" else f"returns a {kind}"
+    return DeclarationError(
+        f"process '{process}': {name} {wrote}, which goes nowhere: write ctx.emit(row) for each "
+        "row that leaves, and return nothing"
+    )

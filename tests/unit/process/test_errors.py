@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import msgspec
 import pytest
 
+from rivermark.model.errors import DeclarationError
 from rivermark.process import (
     TTL,
     Arrivals,
@@ -24,6 +26,11 @@ from rivermark.process import (
 )
 from rivermark.testing import ProcessHarness
 from tests.unit.process.readings import HOUR, NOON, Note, Reading, reading
+
+
+class Counted(msgspec.Struct, frozen=True):
+    name: str
+    at: int
 
 
 class Count(msgspec.Struct):
@@ -234,3 +241,20 @@ def test_an_event_without_time_is_refused() -> None:
     columns = Arrivals("events", [MaybeNull("a", NOON)], ["a"], [None])  # type: ignore[list-item]
     with pytest.raises(Misuse, match="has an event whose time is None"):
         ProcessHarness(NullKeys()).feed_columns(columns)
+
+
+@pytest.mark.parametrize("form", ["returns", "yields"])
+@pytest.mark.parametrize("forgiving", [True, False])
+def test_r19_a_handler_that_returns_its_result_is_refused(form: str, forgiving: bool) -> None:
+    """Its rows would go nowhere, ever."""
+
+    class Returning(KeyedProcess[Counted, Counted]):
+        key = "name"
+        time = "at"
+        dead_letter = forgiving
+
+        def on_event(self, event: Counted, ctx: Context[Counted]) -> Any:
+            return event if form == "returns" else (each for each in [event])
+
+    with pytest.raises(DeclarationError, match=rf"on_event {form} .* write ctx\.emit\(row\)"):
+        ProcessHarness(Returning()).feed(Counted("a", 1))
