@@ -67,6 +67,7 @@ class RowRefused(KafkaException):
     def __init__(self, error: KafkaError, key: bytes | None, size: int) -> None:
         super().__init__(error)
         self.size = size
+        self.has_key = key is not None
         named = "without a key" if key is None else f"with key {key.decode()}"
         self.row = f"the row {named} ({size:,} bytes): "
 
@@ -222,6 +223,12 @@ class KafkaWriter(SinkWriter):
         cause: KafkaError = self._refused[0].args[0]
         if cause.code() == KafkaError.MSG_SIZE_TOO_LARGE:
             return max(self._refused, key=lambda refused: refused.size)
+        if cause.code() == KafkaError.INVALID_RECORD:
+            # A compacted topic takes none without a key, and others are refused with it.
+            keyless = next((each for each in self._refused if not each.has_key), None)
+            if keyless is not None:
+                keyless.row += "a compacted topic needs one, give each row a `key`: "
+                return keyless
         return self._refused[-1]
 
     def _key_of(self, row: Mapping[str, Any]) -> bytes | None:

@@ -181,6 +181,7 @@ COMMANDS: list[tuple[str, int, str]] = [
     ("dead-letters list", 0, "no"),
     ("dead-letters show --group fraud", 1, "no stream of fraud keeps dead letters"),
     ("dead-letters replay taxi/long_rides --all --dry-run", 1, "keeps no dead letters"),
+    ("dead-letters send --group fraud", 0, "no row waits to be delivered"),
     ("reprocess --list --json", 0, "[]"),
     ("reprocess taxi/driver_tips --from 2020-01-01 --dry-run", 1, "rivermark: "),
     ("merge-late --group taxi_events --dry-run --json", 0, '"days": []'),
