@@ -120,3 +120,16 @@ def test_a_timestamp_that_no_message_can_have_refuses_its_row_by_its_key(
     named = rf"'fares'.*row with key 7 \(2 bytes\): its timestamp is {said}.*; the column"
     with pytest.raises(RivermarkError, match=named):
         writer._try("write", lambda: writer._produce({"ride": 7, "at": at}, b"{}", {}))
+
+
+def test_m025_of_rows_that_a_compacted_topic_refuses_the_one_without_a_key_is_named(
+    tmp_path: Path,
+) -> None:
+    kafka = pytest.importorskip("confluent_kafka")
+    from rivermark.sinks.kafka_writers import RowRefused
+
+    writer = cast(Any, KafkaSink(topic="fares").open(context(Lake(str(tmp_path)))))
+    invalid = kafka.KafkaError(kafka.KafkaError.INVALID_RECORD)
+    writer._refused = [RowRefused(invalid, None, 8), RowRefused(invalid, b"a", 69)]
+    worst = writer._worst()
+    assert worst.row.startswith("the row without a key (8 bytes): a compacted topic needs one")
