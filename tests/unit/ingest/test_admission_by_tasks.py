@@ -6,25 +6,37 @@ tests/spark/ingest.
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import json
 import os
 import random
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, cast
 
+import fastavro
 import msgspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import SparkSession
 
-from rivermark import Contract, Field, FileSource, Ingest, PerProducer, RivermarkError, Rule
+from rivermark import (
+    Contract,
+    ElementsSource,
+    Field,
+    FileSource,
+    Ingest,
+    PerProducer,
+    RivermarkError,
+    Rule,
+)
 from rivermark.ingest.admission import Admission, AdmissionResult
 from rivermark.ingest.batch.base import Kind
 from rivermark.ingest.batch.chunks import Chunk, ChunkWriter
@@ -205,6 +217,65 @@ def assert_no_row_is_lost(world: World) -> None:
             else:
                 newest = max(row["at"] for row in rows)
                 reached = max(reached, newest - timedelta(seconds=30))
+
+
+def parquet(path: Path, rows: list[dict[str, Any]]) -> None:
+    pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=50)
+
+
+def avro(path: Path, rows: list[dict[str, Any]]) -> None:
+    at = {"type": "long", "logicalType": "timestamp-micros"}
+    fields = [{"name": "id", "type": "long"}, {"name": "at", "type": at}]
+    with path.open("wb") as file:
+        schema = {"type": "record", "name": "Event", "fields": fields}
+        fastavro.writer(file, schema, rows, sync_interval=500)
+
+
+def csv(path: Path, rows: list[dict[str, Any]]) -> None:
+    lines = ["at,id", *(f"{row['at'].isoformat()},{row['id']}" for row in rows)]
+    path.write_text("\r\n".join(lines) + "\r\n")
+
+
+def packed(path: Path, rows: list[dict[str, Any]]) -> None:
+    lines = "".join(json.dumps(row, default=str) + "\n" for row in rows)
+    path.write_bytes(gzip.compress(lines.encode()))
+
+
+@pytest.mark.parametrize(
+    ("ending", "write"),
+    [("parquet", parquet), ("avro", avro), ("csv", csv), ("json.gz", packed)],
+)
+def test_files_of_every_format_are_the_same_by_driver_and_tasks(
+    tmp_path: Path, ending: str, write: Callable[[Path, list[dict[str, Any]]], None]
+) -> None:
+    ingest = replace(EVENTS, source=FileSource(folder="in", format=None, settle=timedelta(0)))
+    rows = [{"id": n, "at": FIRST + timedelta(seconds=n)} for n in range(400)]
+    worlds = [World(tmp_path / name, ingest, name == "tasks") for name in ("driver", "tasks")]
+    for world in worlds:
+        folder = world.root / "landing" / "in"
+        folder.mkdir(parents=True)
+        for number in range(2):
+            path = folder / f"{number}.{ending}"
+            write(path, rows[number * 200 : number * 200 + 200])
+            os.utime(path, (1_700_000_000 + number,) * 2)
+
+    driver, tasks = worlds
+    assert tasks.run() == driver.run()
+    assert tasks.rows() == driver.rows()
+    assert len(tasks.rows()[ingest.raw.name]) == 400
+    assert tasks.files()[ingest.raw.name][0] > (1 if ending == "json.gz" else 3)
+
+
+def test_records_that_only_the_driver_reads_travel_to_tasks(tmp_path: Path) -> None:
+    elements = tuple({"id": n, "at": FIRST + timedelta(seconds=n)} for n in range(300))
+    ingest = replace(EVENTS, source=ElementsSource(elements=elements))
+    driver, tasks = (
+        World(tmp_path / name, ingest, name == "tasks") for name in ("driver", "tasks")
+    )
+
+    assert tasks.run() == driver.run()
+    assert tasks.rows() == driver.rows()
+    assert len(tasks.rows()[ingest.raw.name]) == 300
 
 
 def test_parts_without_late_rows_are_committed_as_they_were_written(
