@@ -156,3 +156,45 @@ def test_r06_a_date_beyond_the_year_9999_is_read(tmp_path: Path) -> None:
     newer = ds.field("day") > date(2024, 1, 1)
     assert read_rows(rows, filter=newer)["id"].to_pylist() == [0]
     assert query("SELECT id FROM t WHERE day < DATE '0001-01-01'", {"t": rows}) == [{"id": 1}]
+
+
+def test_hours_are_counted_by_the_log_where_files_are_of_one(year: TableRows) -> None:
+    counts, rest = year.by_hour("at", START + DAY, START + 2 * DAY)
+
+    assert len(counts) == 24
+    assert {*counts.values()} == {59}
+    # Those of a full hour: their bounds may be cut by a millisecond.
+    assert len(rest.files) == 25
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_by_hour_are_those_of_the_rows(tmp_path: Path, seed: int) -> None:
+    dice = random.Random(seed)
+    start, end = START + timedelta(hours=2), START + timedelta(hours=9)
+    moments: list[datetime | None] = []
+    for _ in range(12):
+        first = START + timedelta(minutes=dice.randrange(12 * 60))
+        part = [first + timedelta(minutes=dice.randrange(20)) for _ in range(3)]
+        with_null = [*part, None] if dice.random() < 0.3 else part
+        moments += with_null
+        rows = pa.table({"at": pa.array(with_null, pa.timestamp("us", "UTC"))})
+        write_deltalake(tmp_path, rows, mode="append")
+
+    counts, rest = dataset_of(DeltaTable(tmp_path)).by_hour("at", start, end)
+    for moment in rest.to_table()["at"].drop_null().to_pylist():
+        if start <= moment < end:
+            hour = moment.replace(minute=0, second=0, microsecond=0).astimezone(UTC)
+            counts[hour] = counts.get(hour, 0) + 1
+
+    right: dict[datetime, int] = {}
+    for each in moments:
+        if each is not None and start <= each < end:
+            hour = each.replace(minute=0, second=0, microsecond=0)
+            right[hour] = right.get(hour, 0) + 1
+    assert counts == right
+
+
+def test_the_newest_rows_are_in_the_files_that_are_opened_for_them(year: TableRows) -> None:
+    assert len(year.newest("at").files) == 1
+    assert year.files_since("at", START + 3 * DAY) == 5_000 - 3 * 24 * 60
+    assert year.files_since("at", START + 30 * DAY) == 0
