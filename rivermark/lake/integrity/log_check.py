@@ -80,7 +80,10 @@ def check_log(table_path: str, version: int | None = None) -> int:
 
 
 def _check_listed(table_path: str, version: int | None) -> int:
-    listing = listing_of(table_path)
+    first = _hinted(table_path) if version is None and is_local(table_path) else 0
+    listing = listing_of(table_path, first)
+    if first and (listing.newest < first or listing.start_for(listing.newest) is None):
+        listing = listing_of(table_path)
     newest = listing.newest
     if newest < 0:
         return newest
@@ -107,6 +110,15 @@ def _check_listed(table_path: str, version: int | None) -> int:
     if local:
         _leave_whole_sums(listing, last)
     return newest
+
+
+def _hinted(table_path: str) -> int:
+    """The version of the table checkpoint that readers begin with; 0 without one they can read."""
+    _, folder = filesystem(f"{table_path}/_delta_log")
+    try:
+        return max(0, int(json.loads(Path(folder, LAST_CHECKPOINT).read_bytes())["version"]))
+    except (OSError, ValueError, TypeError, KeyError):
+        return 0
 
 
 def damage_to_end(listing: LogListing) -> Iterator[Damage]:
