@@ -102,10 +102,11 @@ class Writer(SinkWriter):
     def _last(self) -> BatchIdentity | None:
         def read(connection: Connection) -> tuple[BatchIdentity | None, bool]:
             newest = self._newest(self._target.held(connection, self._origin))
-            return newest, self._target.is_empty(connection)
+            is_first = newest is None or newest.batch < 0
+            return newest, not is_first and self._target.is_empty(connection)
 
         newest, is_empty = self._session.run(f"{self._subject} read its ledger", read)
-        if newest is not None and newest.batch >= 0 and is_empty and not self._target.keys:
+        if newest is not None and is_empty and not self._target.keys:
             raise CheckpointIncompatible(
                 f"stream '{self._origin.stream}': table {self._target.name} in PostgreSQL is "
                 f"empty, and batch {newest.batch} was written to it: it was truncated, or made "
@@ -168,11 +169,13 @@ class Writer(SinkWriter):
 
     def _put_each(self, connection: Connection, rows: pa.Table, *, overrule: bool) -> list[Refusal]:
         """Put the rows, but those that the database refuses, which are found by halving them."""
+        if not rows.num_rows:
+            return []
+        connection.execute("SAVEPOINT rivermark_rows")
         try:
-            if rows.num_rows:
-                with connection.transaction():
-                    self._put(connection, rows, overrule=overrule)
+            self._put(connection, rows, overrule=overrule)
         except (DataError, IntegrityError, _KeptAway) as error:
+            connection.execute("ROLLBACK TO SAVEPOINT rivermark_rows")
             if rows.num_rows == 1:
                 return [(body_of(rows), self._reason(error))]
             half = rows.num_rows // 2
@@ -182,6 +185,7 @@ class Writer(SinkWriter):
                 for part in parts
                 for refusal in self._put_each(connection, part, overrule=overrule)
             ]
+        connection.execute("RELEASE SAVEPOINT rivermark_rows")
         return []
 
     def _reason(self, error: Exception) -> str:
