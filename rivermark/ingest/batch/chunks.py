@@ -133,8 +133,16 @@ class RawTask:
             own = rows.filter(
                 pc.and_(pc.greater_equal(batch, self.first), pc.less_equal(batch, self.last))
             )
-            lines = own.append_column("_head", pa.nulls(own.num_rows, pa.string()))
-            yield pa.Table.from_batches([lines]).select(LINES.names).cast(LINES)
+            # A file of an older release lacks columns that were added since.
+            yield pa.table(
+                [
+                    own[field.name].cast(field.type)
+                    if field.name in own.schema.names
+                    else pa.nulls(own.num_rows, field.type)
+                    for field in LINES
+                ],
+                schema=LINES,
+            )
 
 
 def raw_tasks(folder: str, first: int, last: int) -> list[RawTask]:

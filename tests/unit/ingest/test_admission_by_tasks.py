@@ -39,7 +39,7 @@ from rivermark import (
 )
 from rivermark.ingest.admission import Admission, AdmissionResult
 from rivermark.ingest.batch.base import Kind
-from rivermark.ingest.batch.chunks import Chunk, ChunkWriter
+from rivermark.ingest.batch.chunks import Chunk, ChunkWriter, RawTask
 from rivermark.ingest.batch.executors import Task, written_chunks
 from rivermark.ingest.batch.staged_batch import StagedBatch
 from rivermark.ingest.parse.contract_parser import ContractParser
@@ -329,3 +329,13 @@ def test_a_file_that_goes_away_is_quarantined_and_leaves_no_files(tmp_path: Path
     assert [r["reasons"] for r in rows if r["_row"] is None] == [["file_vanished"]]
     assert first.files == 4
     assert all(in_log == in_folder for in_log, in_folder in tasks.files().values())
+
+
+def test_raw_files_of_before_a_column_was_added_are_read(tmp_path: Path) -> None:
+    old = {"_file": "a", "_ingest_batch": 3, "_ingested_at": FIRST, "_row": 1, "payload": "{}"}
+    pq.write_table(pa.Table.from_pylist([old, old | {"_ingest_batch": 4}]), tmp_path / "a.parquet")
+
+    [lines] = RawTask(str(tmp_path), "a.parquet", 3, 3).lines()
+    assert lines.to_pylist() == [
+        dict.fromkeys(("_landed_at", "_arrival", "_format", "_columns", "_head")) | old
+    ]

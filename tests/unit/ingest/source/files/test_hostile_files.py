@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import csv
 import gzip
 import io
@@ -330,6 +331,7 @@ def test_packed_bytes_that_are_no_text_cost_their_file_and_not_each_of_their_lin
         ("a.gz", gzip.compress(gzip.compress(LINE)), "in gzip it is gzip, and no text"),
         ("a.zip", archive.getvalue(), "it is zip, and no text"),
         ("a.xz", lzma.compress(LINE), "it is xz, and no text"),
+        ("a.json.bz2", bz2.compress(LINE), "it is bzip2, and no text"),
         ("a.zst", zstandard, "it is zstandard, and no text"),
     ):
         found = probe(tmp_path, name, content, format=kind)
