@@ -28,6 +28,7 @@ SAID_OTHERWISE: Final = frozenset(
     {"declaration", "version", "migrations", "forgets", "dead_letter", "order", "hold"}
 )
 """Attributes of a class that its schema says already, or that change no meaning of its state."""
+LIBRARIES: Final = (Path(__file__).parents[2], Path(sysconfig.get_path("stdlib")))
 SHORT: Final = 60
 """Characters up to which a text is kept as it is, for people."""
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -51,15 +52,19 @@ def meaning_of_function(function: Any) -> dict[str, str]:
 
 def _code_of(defined: Any) -> dict[str, str]:
     """The source of a class or function, and of what it names in its module, by name."""
-    module = getattr(defined, "__module__", None) or ""
-    if _is_library(module):
+    file = _file_of(defined)
+    if file is None or _is_library(file):
         return {}
-    tops = _definitions(module)
+    tops = _definitions(file)
     first = tops.get(defined.__qualname__)
     if first is None:
         return {f"code of {defined.__qualname__}": _digest(_nested(defined))}
     facts: dict[str, str] = {}
-    waiting, scope = [defined.__qualname__], vars(sys.modules[module])
+    module = sys.modules.get(defined.__module__)
+    waiting, scope = (
+        [defined.__qualname__],
+        getattr(defined, "__globals__", vars(module) if module else {}),
+    )
     while waiting:
         name = waiting.pop()
         node = tops.pop(name, None)
@@ -85,11 +90,20 @@ def _facts(name: str, node: ast.stmt, *, is_record: bool) -> dict[str, str]:
     return {f"constant {name}": text if len(text) <= SHORT else _digest(text)}
 
 
-def _definitions(module: str) -> dict[str, ast.stmt]:
+def _file_of(defined: Any) -> str | None:
+    """The file of the source of a class or function; None of what was typed or is built in."""
+    code = getattr(defined, "__code__", None)
+    if code is not None:
+        return str(code.co_filename)
+    file = getattr(sys.modules.get(defined.__module__), "__file__", None)
+    return None if file is None else str(file)
+
+
+def _definitions(file: str) -> dict[str, ast.stmt]:
     """What a module defines at its top by name; nothing where it has no source."""
     try:
-        tree = ast.parse(inspect.getsource(sys.modules[module]))
-    except (OSError, TypeError, KeyError, SyntaxError):
+        tree = ast.parse(Path(file).read_text(encoding="utf-8"))
+    except (OSError, ValueError, SyntaxError):
         return {}
     defined: dict[str, ast.stmt] = {}
     for node in tree.body:
@@ -193,15 +207,10 @@ def _is_record(defined: object) -> bool:
 
 
 @cache
-def _is_library(module: str) -> bool:
-    """Whether a module is this library, Python's, or of a package that was installed."""
-    if module.partition(".")[0] == "rivermark":
-        return True
-    file = getattr(sys.modules.get(module), "__file__", None)
-    if file is None:
-        return module != "__main__"
+def _is_library(file: str) -> bool:
+    """Whether a module is of this library, Python's, or of a package that was installed."""
     path = Path(file)
-    return "site-packages" in path.parts or path.is_relative_to(sysconfig.get_path("stdlib"))
+    return "site-packages" in path.parts or any(path.is_relative_to(each) for each in LIBRARIES)
 
 
 def _digest(text: str) -> str:
