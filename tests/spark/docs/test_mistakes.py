@@ -146,7 +146,7 @@ def test_a_fault_names_the_line_of_the_code(spark: SparkSession, tmp_path: Path)
     lines = Path(__file__).read_text().splitlines()
     for error, code in (
         (fault, 'per_window(rows, TumblingWindow(QUARTER), "at", "region", sales=revenue)'),
-        (rule, 'F.col("totl")'),
+        (rule, '"totl <= 0"'),
     ):
         file, line = error.place.rsplit(", line ", 1)
         assert (Path(file).name, code in lines[int(line) - 1]) == (Path(__file__).name, True)

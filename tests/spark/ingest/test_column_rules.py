@@ -92,7 +92,7 @@ IN_REAL_TIME: Final = (
     "n > 9007199254740993",
     "(b AND c) IS NULL",
     "b",
-    "p + q > 5 AND n - i <> 7 AND d * 0.25 > e",
+    "p + q > 5 AND p - u <> 7 AND d * 0.25 > e",
     "d / e > 2",
     "null",
 )
