@@ -36,8 +36,9 @@ AMOUNTS: Final = (
 )
 
 
-HIRE_CARS: Final = r'(?i)"(dispatching_base|affiliated_base|hvfhs_license)'
-"""Columns of for-hire vehicles, whose other columns are in part spelled as those of taxis."""
+HIRE_CARS: Final = r'(?i)"((dispatching|affiliated|originating)[ _]?base|hvfhs[ _]?license)'
+"""Columns of for-hire vehicles, whose other columns are in part spelled as those of taxis; in any
+case, and with a blank or nothing for a `_`."""
 
 
 def _at_an_end(says: Callable[[str, str], str]) -> str:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
+import pytest
+
 from assets.taxi.trips.contract import TRIP_RECORD
-from assets.taxi.trips.rules import RULES
+from assets.taxi.trips.rules import HIRE_CARS, RULES
 from rivermark.model.contract import Field
 
 LAYOUTS = {
@@ -79,3 +83,21 @@ def test_every_field_and_rule_says_what_it_is() -> None:
     described += [(x.name, x.description) for x in RULES]
 
     assert [name for name, text in described if not text.endswith(".")] == []
+
+
+@pytest.mark.parametrize(
+    ("column", "is_one"),
+    [
+        ("dispatching_base_num", True),
+        ("Dispatching_base_number", True),
+        ("dispatching base num", True),
+        ("DispatchingBaseNum", True),
+        ("Affiliated_base_number", True),
+        ("originating_base_num", True),
+        ("hvfhs_license_num", True),
+        ("base_fare", False),
+        ("PULocationID", False),
+    ],
+)
+def test_hire_cars_are_known_by_other_spellings_of_their_columns(column: str, is_one: bool) -> None:
+    assert (re.search(HIRE_CARS, f'{{"{column}":"B00013"}}') is not None) is is_one
