@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,8 +46,13 @@ def made_by(spark: SparkSession, folder: Path, text: str) -> Identity:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return plan_identity(spark, stream("test/scores", build=module.build), None)
+    # As an import does: the source of what a function names is found by its module.
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+        return plan_identity(spark, stream("test/scores", build=module.build), None)
+    finally:
+        del sys.modules[spec.name]
 
 
 def test_another_body_of_a_function_is_another_state(spark: SparkSession, tmp_path: Path) -> None:
