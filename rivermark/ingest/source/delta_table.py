@@ -233,8 +233,10 @@ class _DeltaReader(SourceReader):
 
         Raises RivermarkError.
         """
+        if self._mark is None:
+            return  # Nothing was read yet, or by an earlier release.
         is_kept = self._log.holds(read)
-        if newest >= read and (not is_kept or self._mark in (None, self._mark_at(read))):
+        if newest >= read and (not is_kept or self._mark == self._mark_at(read)):
             return
         raise RivermarkError(
             f"the Delta table {self._table} was deleted and made again, or set back: version "

@@ -74,3 +74,12 @@ def test_a_log_that_was_cleaned_behind_what_was_read_goes_on(tmp_path: Path) -> 
     for version in range(3):
         (table / "_delta_log" / f"{version:020d}.json").unlink()
     assert len(reader_of(table, "appends", read).discover().ready) == 2
+
+
+def test_a_first_version_that_is_still_to_come_is_waited_for(tmp_path: Path) -> None:
+    table = tmp_path / "elsewhere"
+    append(table, 2)
+    reader = DeltaSource(table=str(table), from_version=5).open("")
+    assert reader.discover().ready == []
+    append(table, 4)
+    assert [split.name[-1] for split in reader.discover().ready] == ["5"]
