@@ -50,8 +50,8 @@ STORES = {
 EMPTY_BATCHES: Final = "spark.sql.streaming.noDataMicroBatches.enabled"
 """Spark's setting for batches without data, which close what the watermark has passed."""
 BATCH_BYTES: Final = DRIVER_BYTES * 3 // 4
-"""Bytes of input files after which a batch of events ends, its last file not counted. With several
-inputs it is so of the one of which most waits."""
+"""Bytes of input files for two cores after which a batch of events ends, the last file not counted.
+With several inputs it is so of the one of which most waits."""
 Parts: TypeAlias = "list[tuple[OutputWriter, BatchRows]]"
 """A batch by output."""
 LEAST_BYTES: Final = BATCH_BYTES // 16
@@ -159,10 +159,12 @@ class AppendHost(QueryHost):
         Several inputs get shares of what waits of each, so that a backlog ends at once in all of
         them: one that ran ahead in event time would wait in state for the others.
         """
+        # Of more cores executors write the batches of a backlog, each its part.
+        most = BATCH_BYTES * max(1, self.spark.sparkContext.defaultParallelism // 2)
         if len(tables) < 2:
-            return [BATCH_BYTES if self.declared.volume == "events" else None]
+            return [most if self.declared.volume == "events" else None]
         waiting = [unread_bytes(self.lake, self.declared, table) for table in tables]
-        return [*shares(waiting, most=BATCH_BYTES, least=LEAST_BYTES)]
+        return [*shares(waiting, most=most, least=LEAST_BYTES)]
 
     def _read(self, table: Table, most: int | None = None) -> DataFrame:
         """A table as a stream in the order of its commits, so many bytes a batch at most."""
