@@ -131,10 +131,12 @@ class StagedBatch(ParsedBatch):
         """Commit the files of a kind.
 
         Streams that read the admitted table wait by the ingest's lateness, so its files come in the
-        order of their times: those of a log that was written in time are so already. Of dumps, and
-        of rows that carry a watermark, any order does.
+        order of their times: those of a log that was written in time are so already. Where rows
+        carry a watermark, it may be as late as their own times, so that no file may overlap the
+        next one. Of dumps any order does.
         """
-        lateness = self._shape.lateness if kind == "admitted" and not self._shape.carries else None
+        lateness = self._shape.lateness if kind == "admitted" else None
+        apart = NO_TIME if self._shape.carries or lateness is None else lateness
         if writer.has(batch):
             return  # By a run before this one; `close` removes what this one wrote.
         self._committed.add(kind)
@@ -142,7 +144,7 @@ class StagedBatch(ParsedBatch):
             self._adds(kind),
             batch,
             metadata=metadata,
-            lateness=lateness or NO_TIME,
+            lateness=apart,
             in_order=lateness is None,
         )
 
