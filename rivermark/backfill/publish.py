@@ -7,11 +7,14 @@ from contextlib import closing
 from datetime import date
 from typing import Any
 
+from pyspark.sql import SparkSession
+
 from rivermark.backfill.result import Reprocessing, TableOutcome
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.replace import replace_days
 from rivermark.model.errors import RivermarkError
+from rivermark.model.rows import as_rows
 from rivermark.model.sink import Rows
 from rivermark.model.stream import Output, Stream
 from rivermark.model.table import Table
@@ -56,7 +59,8 @@ def publish_days(
         with closing(own.open(context)) as writer:
             writer.replace(rows, days, done.id, metadata)
     else:
-        replace_days(lake, table, rows, days, metadata, on_conflict=outcome.count_conflict)
+        plain = as_rows(rows).plain(SparkSession.builder.getOrCreate)
+        replace_days(lake, table, plain, days, metadata, on_conflict=outcome.count_conflict)
     outcome.version_after = version_of(lake, table, done.id)
 
 
