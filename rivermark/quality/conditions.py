@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rivermark.model.errors import DeclarationError, RivermarkError
 from rivermark.quality.condition_engine import registered
@@ -20,6 +21,8 @@ from rivermark.quality.sql_type import sql_type
 if TYPE_CHECKING:
     import duckdb
 
+
+Constants: TypeAlias = Mapping[str, str]
 
 PLACE: Final = "__place"
 """Where a row stood among those that were sent."""
@@ -88,7 +91,7 @@ class Conditions:
         self,
         rows: pa.Table,
         expressions: Mapping[str, str],
-        select: Callable[[pa.Table, Sequence[str]], pa.Table],
+        select: Callable[[pa.Table, Constants, Sequence[str]], pa.Table],
     ) -> pa.Table:
         import duckdb
 
@@ -97,14 +100,15 @@ class Conditions:
         # Where no column is read, there is still a row for each.
         sent = rows.select(list(self.columns))
         sent = sent.append_column(PLACE, pa.array(np.arange(rows.num_rows)))
+        sent, constants = _without_constants(sent)
         try:
-            made = select(sent, [*expressions.values(), PLACE])
+            made = select(sent, constants, [*expressions.values(), PLACE])
         except duckdb.OutOfMemoryException:
             raise
         except duckdb.Error:
             for name, sql in expressions.items():
                 try:
-                    select(sent, [sql])
+                    select(sent, constants, [sql])
                 except duckdb.Error as error:
                     raise ConditionFailed(self._failure(name, error)) from None
             raise
@@ -129,18 +133,45 @@ def _in_order(made: pa.Table) -> pa.Table:
     return made.select(names)
 
 
-def _masks(rows: pa.Table, expressions: Sequence[str]) -> pa.Table:
+def _without_constants(rows: pa.Table) -> tuple[pa.Table, Constants]:
+    """The rows without text columns of one value, such as the name of their file, and that value.
+
+    Of a constant DuckDB computes an expression once, of a column for each row.
+    """
+    constants = {}
+    for name in rows.column_names if rows.num_rows else ():
+        values = rows[name]
+        if pa.types.is_string(values.type) and not values.null_count:
+            first = values[0]
+            if values[-1] == first and pc.all(pc.equal(values, first)).as_py():
+                constants[name] = first.as_py()
+    return rows.drop_columns([*constants]), constants
+
+
+def _masks(rows: pa.Table, constants: Constants, expressions: Sequence[str]) -> pa.Table:
     # By numpy, since for a table in Arrow DuckDB plans a query twice.
     names = [f"c{n}" for n in range(len(expressions))]
     select = ", ".join(f"{sql} AS {name}" for sql, name in zip(expressions, names, strict=True))
     with registered(rows) as duck:
-        made = duck.execute(f"SELECT {select} FROM rows").fetchnumpy()  # noqa: S608
+        made = duck.execute(_query(duck, select, constants)).fetchnumpy()
     return pa.table({name: pa.array(made[name]) for name in names})
 
 
-def _values(rows: pa.Table, expressions: Sequence[str]) -> pa.Table:
+def _values(rows: pa.Table, constants: Constants, expressions: Sequence[str]) -> pa.Table:
     with registered(rows) as duck:
-        return duck.sql(f"SELECT {', '.join(expressions)} FROM rows").to_arrow_table()  # noqa: S608
+        return duck.sql(_query(duck, ", ".join(expressions), constants)).to_arrow_table()
+
+
+def _query(duck: duckdb.DuckDBPyConnection, select: str, constants: Constants) -> str:
+    from rivermark.lake.sql import quoted
+
+    columns = ["*"]
+    for n, (name, value) in enumerate(constants.items()):
+        # A variable is a constant to the planner, which a bound value is not.
+        duck.execute(f"SET VARIABLE constant_{n} = ?", [value])
+        columns.append(f"getvariable('constant_{n}') AS {quoted(name)}")
+    # Every name in it is declared.
+    return f"SELECT {select} FROM (SELECT {', '.join(columns)} FROM rows)"  # noqa: S608
 
 
 def _inner(text: str) -> str:

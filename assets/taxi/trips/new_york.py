@@ -9,6 +9,8 @@ from pyspark.sql import functions as F
 
 ZONE: Final = "America/New_York"
 """TLC writes wall-clock times of this zone, without offset."""
+SPRING, AUTUMN = (3, 4), (10, 11)
+"""Months in which clocks were changed in the years of which there are records."""
 WALL_TIME: Final = r"^[^ T]+[ T][0-9:.]+$"
 """A time without a zone or an offset behind it."""
 
@@ -66,13 +68,18 @@ def is_ambiguous(instant: str, text: str) -> str:
     that night an hour's trips may belong to the hour after.
     """
     again = clock_of(f"{instant} + INTERVAL 1 HOUR")
-    return f"({_is_wall(text)} AND {again} = {clock_of(instant)})"
+    return _in_months(AUTUMN, instant, f"{_is_wall(text)} AND {again} = {clock_of(instant)}")
 
 
 def is_skipped(instant: str, text: str) -> str:
     """Whether the wall-clock text read as `instant` names a time that the clocks skipped."""
     wall = f"TRY_CAST(trim({text}, ' ') AS TIMESTAMP)"
-    return f"({_is_wall(text)} AND {wall} <> {clock_of(instant)})"
+    return _in_months(SPRING, instant, f"{_is_wall(text)} AND {wall} <> {clock_of(instant)}")
+
+
+def _in_months(months: tuple[int, int], instant: str, condition: str) -> str:
+    # What a clock showed costs a hundred times as much as a month.
+    return f"CASE WHEN month({instant}) IN {months} THEN {condition} ELSE false END"
 
 
 def _is_wall(text: str) -> str:

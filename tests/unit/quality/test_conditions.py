@@ -260,3 +260,20 @@ def test_rows_in_several_batches_keep_their_order() -> None:
         {"v": f"CASE WHEN {texts['many']} THEN n END"}, rows.schema, {"v": pa.int64()}
     )
     assert values.values(parts)["v"].to_pylist() == [n if n % 4 == 0 else None for n in range(300)]
+
+
+def test_a_text_that_all_rows_share_means_the_same_as_a_column() -> None:
+    schema = pa.schema([("file", pa.string()), ("n", pa.int64())])
+    texts = {"named": "regexp_matches(file, '[0-9]{4}')", "both": "file = 'it''s 2024' AND n > 1"}
+    conditions = Conditions(texts, schema)
+    shared = pa.table({"file": ["it's 2024"] * 3, "n": [1, 2, None]}, schema=schema)
+    mixed = pa.table({"file": ["it's 2024", "x", None], "n": [2, 2, 2]}, schema=schema)
+
+    assert conditions.masks(shared).to_pydict() == {
+        "named": [True, True, True],
+        "both": [False, True, False],
+    }
+    assert conditions.masks(mixed).to_pydict() == {
+        "named": [True, False, False],
+        "both": [True, False, False],
+    }
