@@ -45,7 +45,7 @@ MASTER: Final = re.compile(
 
 
 class Settings(BaseSettings):
-    """Where the platform keeps its things, and how large its Spark driver may be.
+    """Settings of the platform: where it keeps its things, and how large its driver may be.
 
     `lake_root`, `landing_root`: a folder or a URI that both Spark and Arrow can reach.
     `state_root`: a folder on a disk that every run, sensor and console shares: heartbeats, leases,

@@ -1,4 +1,4 @@
-"""Which days of a stream may differ when rows of the tables that it reads changed."""
+"""Days of a stream that may differ when rows of the tables that it reads changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MICROSECOND: Final = timedelta(microseconds=1)
 
 @dataclass(frozen=True)
 class Changed:
-    """Where rows of a table changed: days of the table, and hours of its event time (UTC)."""
+    """Changed rows of a table, by place: days of the table, and hours of its event time (UTC)."""
 
     days: frozenset[date] = frozenset()
     hours: frozenset[datetime] = frozenset()

@@ -43,7 +43,7 @@ CASE WHEN b._n IS NULL THEN 'added' WHEN a._n IS NULL THEN 'removed'
 def compare(
     before: dataset.Dataset, after: dataset.Dataset, table: Table, first: date, last: date
 ) -> Difference:
-    """How the rows of the days differ. Values of personal columns are hidden in the samples."""
+    """Compares the rows of the days. Values of personal columns are hidden in the samples."""
     with spilling_connection({"published": before, "computed": after}) as connection:
         return compare_by(DuckDb(connection, table), table, first, last)
 
@@ -263,7 +263,7 @@ def _sample(
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Whether two values are equal; NaN equals itself."""
+    """Returns True if two values are equal; NaN equals itself."""
     return bool(one == other) or (one != one and other != other)
 
 
@@ -299,7 +299,7 @@ class DuckDb:
         return [f"hash({names})::HUGEINT", f"hash({names}, 1)::HUGEINT"]
 
     def total(self, column: str) -> str:
-        """What is summed of a column."""
+        """The sum of a column."""
         return quoted(column)
 
     def row(self, side: str) -> str:

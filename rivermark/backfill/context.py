@@ -1,4 +1,4 @@
-"""What every backfill works with."""
+"""The context that every backfill works with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How rows of some days differ from those that are published: counts, sums and a few samples."""
+"""The difference between the rows of days and those published: counts, sums, a few samples."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """What became of the rows of a range of days, paired by the table's key within a day.
+    """The rows of a range of days before and after, paired by the table's key within a day.
 
     `hours` begin (UTC) where rows that differ have their event time, if the table has one.
     Without a declared key whole rows are paired, so nothing counts as changed. Rows that share a
@@ -55,7 +55,7 @@ class Difference:
 
     @property
     def same(self) -> bool:
-        """Whether both hold the same rows."""
+        """True if both hold the same rows."""
         return not (self.added or self.removed or self.changed)
 
     @property

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class DownstreamResult:
-    """What became of the streams downstream.
+    """The outcome of the streams downstream.
 
     `pending` days are to be recomputed once they are closed, or once their rows break no critical
     rule any more (`blocked`: the reason by stream). `refreshing` streams follow by themselves when
@@ -32,7 +32,7 @@ class DownstreamResult:
 
     @property
     def days_changed(self) -> int:
-        """How many days of tables have other rows now."""
+        """Number of days of tables that have other rows now."""
         return sum(len(table.changed.days) for table in self.recomputed)
 
 

@@ -1,4 +1,4 @@
-"""What follows from a reprocessing downstream: recorded before it, recomputed after it."""
+"""Follow-ups of a reprocessing downstream: recorded before it, recomputed after it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rivermark.quality.errors import PublicationBlocked
 
 @dataclass
 class FollowUps:
-    """What was recomputed downstream, and what could not be, with the reason by stream."""
+    """The streams recomputed downstream, and those that could not be, with the reason by stream."""
 
     done: list[Reprocessing] = field(default_factory=list)
     left: dict[str, str] = field(default_factory=dict)
@@ -83,7 +83,7 @@ def follow_up(context: BackfillContext, cause: Reprocessing) -> FollowUps:
 
 
 def reasons(result: DownstreamResult) -> dict[str, str]:
-    """Why streams downstream were not recomputed, or not all of their days."""
+    """Reasons why streams downstream were not recomputed, or not all of their days."""
     still_open = {
         name: f"{', '.join(map(str, sorted(days)))} still open; the merge of late rows after it is "
         "closed recomputes it (rivermark merge-late)"

@@ -41,7 +41,7 @@ PENDING_AND_MERGES: Final = Table(
 
 
 class State(StrEnum):
-    """What a row of the table says about its cause."""
+    """State of a cause, as a row of the table says it."""
 
     MERGE_STARTED = "begun"
     MERGE_RESULT = "done"
@@ -115,7 +115,7 @@ def pending_days(lake: Lake, topology: Topology) -> DaysByStream:
 
 
 def _changed_by_interrupted(lake: Lake, topology: Topology) -> dict[str, Changed]:
-    """Where merges that were started and not finished may have changed admitted tables."""
+    """Changes that merges may have made which were started and not finished."""
     changed: dict[str, Changed] = {}
     ingests = {s.name: s for s in topology.streams if isinstance(s, Ingest)}
     for row in events(lake, f"SELECT stream, hours FROM events WHERE state = 'begun' AND {OPEN}"):  # noqa: S608

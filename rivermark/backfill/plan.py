@@ -31,7 +31,7 @@ class StartedStream:
 
 @dataclass(frozen=True)
 class Step:
-    """What has to happen to one stream: `days` to compute now, `open_days` once they are closed.
+    """The work on one stream: `days` to compute now, `open_days` once they are closed.
 
     A stream that is not kept by days keeps what it made of the rows before; a refreshed one may be
     left to its next run, which notices the new rows.
@@ -89,7 +89,7 @@ def closed_through(lake: Lake, stream: Stream) -> date | None:
 
 
 def any_closed(lake: Lake, topology: Topology, pending: DaysByStream) -> bool:
-    """Whether a pending day can be recomputed by now."""
+    """Returns True if a pending day can be recomputed by now."""
     return bool(pending) and any(
         each.closed(pending.get(each.stream.name, ())) for each in started_streams(lake, topology)
     )

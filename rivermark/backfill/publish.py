@@ -34,7 +34,7 @@ def check_replaceable(stream: Stream) -> None:
 
 
 def effects_on_sinks(output: Output) -> dict[str, str]:
-    """What replacing days does to each sink that the output declares, by target."""
+    """The effect of replacing days on each sink that the output declares, by target."""
     return {sink.target: sink.on_replace for sink in sinks_of(output)} if output.sinks else {}
 
 

@@ -51,7 +51,7 @@ CALLED: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What is to be done with days (both included) of a stream.
+    """The work to do with days (both included) of a stream.
 
     `rehearse` and `what_if` only compare, `replace` publishes, `undo` restores the days from before
     the reprocessing `undo_id`. `parameters` are those of a what-if as text. With `follow_ups` a

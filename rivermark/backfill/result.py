@@ -38,7 +38,7 @@ class TableOutcome:
 
     @property
     def commits_meanwhile(self) -> int:
-        """How many commits others made between the comparison and the replacement."""
+        """Number of commits that others made between the comparison and the replacement."""
         if self.version_after is None:
             return 0
         return max(0, self.version_after - self.version_before - 1)
@@ -65,7 +65,7 @@ class Reprocessing:
 
     @property
     def same(self) -> bool:
-        """Whether nothing differs in any table."""
+        """True if nothing differs in any table."""
         return all(outcome.difference.same for outcome in self.tables.values())
 
     def days_that_differ(self) -> list[date]:

@@ -59,7 +59,7 @@ LEFT JOIN (SELECT _row, reasons FROM quarantined_rows
 
 @dataclass(frozen=True)
 class Retaken:
-    """What came of reading a file again: its former outcome, the new one, and what followed."""
+    """Result of reading a file again: its former outcome, the new one, and what followed."""
 
     file: str
     former: dict[str, int]

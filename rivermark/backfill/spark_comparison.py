@@ -1,4 +1,4 @@
-"""What the SQL of a comparison is called by Spark, for days that are too large for one process."""
+"""The SQL of a comparison for Spark, for days that are too large for one process."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class OnSpark:
         return f"xxhash64({', '.join([*(self.comparable('', c) for c in columns), *seed])})"
 
     def total(self, column: str) -> str:
-        """What is summed of a column: whole numbers without the bounds of their type."""
+        """The sum of a column: of whole numbers without the bounds of their type."""
         name = spark_quoted(column)
         whole = isinstance(self._table.schema[column].dataType, IntegralType)
         return f"CAST({name} AS DECIMAL(20, 0))" if whole else name

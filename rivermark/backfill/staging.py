@@ -58,7 +58,7 @@ class Staged:
 
     @property
     def small(self) -> bool:
-        """Whether the rows are few enough for this process; else Spark handles them."""
+        """True if the rows are few enough for this process; else Spark handles them."""
         store, path = filesystem(self.folder)
         files = store.get_file_info(fs.FileSelector(path, recursive=True))
         return sum(file.size or 0 for file in files) <= DRIVER_BYTES
@@ -138,7 +138,7 @@ def ordered_rows(rows: dataset.Dataset, table: Table, days: Collection[date]) ->
 
 
 def rehearsal_path(lake: Lake, name: str, table: Table) -> str:
-    """Where a rehearsal keeps its rows of a table."""
+    """The place where a rehearsal keeps its rows of a table."""
     return f"{lake.root}/{REHEARSALS}/{name}/{table.name}"
 
 

@@ -113,7 +113,7 @@ def pending_days_after(lake: Lake, stream: Stream, made: Sequence[Replacement]) 
 
 
 def replacement(lake: Lake, stream: Stream, output: Output, name: str) -> Replacement | None:
-    """What a reprocessing did to a table, as its commit says; None where it did nothing."""
+    """The effect of a reprocessing on a table, as its commit says; None where it had none."""
     table = output.table
     if not lake.exists(table):
         return None
@@ -193,7 +193,7 @@ def _restore(lake: Lake, stream: Stream, done: Reprocessing, made: Replacement) 
 
 
 def _unknown(lake: Lake, stream: Stream, name: str) -> str:
-    """Why an id cannot be undone."""
+    """The reason why an id cannot be undone."""
     records = {r.id: r for r in newest_records(lake, stream.name, 1000)}
     if name in records and records[name].version_after is None:
         return f"{name} was {records[name].kind}: it replaced nothing, so there is nothing to undo"

@@ -41,7 +41,7 @@ REACH: Final = 60
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """How many rows there are, and the sum of their 64-bit hashes, in any order."""
+    """Number of rows, and the sum of their 64-bit hashes, in any order."""
 
     rows: int
     sum: int
@@ -63,7 +63,7 @@ class Verified:
 
     @property
     def matches(self) -> bool:
-        """Whether every table of the stream holds what its inputs give."""
+        """True if every table of the stream holds what its inputs give."""
         return not self.differences
 
     @property

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def _completing(names: Callable[[Topology], Iterable[str]]) -> Callable[[str], list[str]]:
-    """What a shell offers for the beginning of a name; nothing where no deployment is installed."""
+    """Completions of a shell for the beginning of a name; none where no deployment is installed."""
 
     def complete(incomplete: str) -> list[str]:
         from rivermark.cli.deployment import topology

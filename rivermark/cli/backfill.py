@@ -1,4 +1,4 @@
-"""What the commands that recompute days have in common: Spark on demand, and progress."""
+"""Parts shared by the commands that recompute days: Spark on demand, and progress."""
 
 from __future__ import annotations
 

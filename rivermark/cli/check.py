@@ -77,7 +77,7 @@ def declared_streams(
 def faults_on_empty_tables(
     settings: Settings, streams: Iterable[AnyStream]
 ) -> list[RivermarkError]:
-    """What is wrong with suites, rules and builds."""
+    """Faults of suites, rules and builds."""
     # Spark's modules are imported beside the start of its JVM.
     from rivermark.runtime.preflight import EmptyInputs, faults_of, faults_without_spark
 

@@ -1,4 +1,4 @@
-"""How the console writes: numbers, moments, states and tables for people, JSON for programs."""
+"""Output of the console: numbers, moments, states and tables for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class PlainConsole(Console):
 
 
 def out() -> Console:
-    """Where answers go."""
+    """The console of answers."""
     return _console(stderr=False)
 
 
 def err() -> Console:
-    """Where progress and errors go, so that an answer can be piped."""
+    """The console of progress and errors, apart from answers, so that these can be piped."""
     return _console(stderr=True)
 
 
@@ -103,7 +103,7 @@ class Grid(Table):
 
 
 def _needed(column: Column) -> int:
-    """How wide a column must be: numbers whole, words whole, and some words side by side."""
+    """The width that a column needs: numbers whole, words whole, and some words side by side."""
     texts = [each.plain if isinstance(each, Text) else str(each) for each in column.cells]
     lines = [line for text in (str(column.header), *texts) for line in text.split("\n")]
     longest = max(map(cell_len, lines))
@@ -160,7 +160,7 @@ def moment(value: datetime | None) -> str:
 
 
 def ago(value: datetime | None, now: datetime) -> str:
-    """How long ago a moment was, in its largest unit; nothing for None."""
+    """The age of a moment in its largest unit; nothing for None."""
     if value is None:
         return ""
     seconds = max(0.0, (now - value).total_seconds())

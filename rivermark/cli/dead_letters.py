@@ -246,7 +246,7 @@ def keepers(name: str | None, groups: list[str] | None) -> list[AnyStream]:
 
 
 def is_personal(stream: AnyStream) -> bool:
-    """Whether what the stream reads has columns that are marked as personal."""
+    """Returns True if what the stream reads has columns that are marked as personal."""
     return any(table.personal for table in inputs_of(stream))
 
 

@@ -44,7 +44,7 @@ NEXT_COMMANDS = 3
 
 @dataclass(frozen=True)
 class DemoReport:
-    """What the demo did: rows by table before and after, and the checks that it evaluated."""
+    """Result of the demo: rows by table before and after, and the checks that it evaluated."""
 
     before: dict[str, int]
     after: dict[str, int]
@@ -52,7 +52,7 @@ class DemoReport:
 
     @property
     def added(self) -> int:
-        """How many rows the tables gained."""
+        """Number of rows that the tables gained."""
         return sum(self.after.values()) - sum(self.before.values())
 
 
@@ -208,7 +208,7 @@ def rows_by_table(settings: Settings, streams: Sequence[AnyStream]) -> dict[str,
 
 
 def print_landed(landed: Sequence[LandedInput]) -> None:
-    """What lies in the landing folder."""
+    """Prints the content of the landing folder."""
     table = grid(
         "Landed", ("input", "files", "rows", "new files"), right=("files", "rows", "new files")
     )
@@ -224,7 +224,7 @@ def print_results(
     parts: Mapping[str, Scene],
     checked: Sequence[Evaluation],
 ) -> None:
-    """What each stream did, and the rows that the scenes think worth a look."""
+    """Prints the outcome of each stream, and the rows that the scenes think worth a look."""
     print_streams(settings, streams, checked)
     idle = [s.name for s in declared.streams if s not in streams]
     if idle:
@@ -258,7 +258,7 @@ def print_streams(
 
 
 def news(landed: Sequence[LandedInput], report: DemoReport) -> str:
-    """What this run added, in a sentence."""
+    """The additions of this run, in a sentence."""
     new = sum(each.new_files for each in landed)
     tables = len(report.after)
     if not report.added:

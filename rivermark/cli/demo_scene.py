@@ -18,7 +18,7 @@ SCENES: Final = "rivermark.demo"
 
 @dataclass(frozen=True)
 class LandedInput:
-    """What a scene has in the landing folder: in words, in files and rows, and how many are new."""
+    """The input of a scene in the landing folder: in words, in files and rows, and new ones."""
 
     what: str
     files: int
@@ -39,7 +39,7 @@ class Preview:
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """What a domain brings to the demo.
+    """The part of a domain in the demo.
 
     `land` puts its inputs below a local landing folder, each once however often it is called.
     `checks` are its own, beside those that every stream has. `next_commands` are commands to try,

@@ -66,7 +66,7 @@ def topology() -> Topology:
 
 
 def import_fault(what: str, error: Exception) -> str:
-    """Why a deployment cannot be imported, in a sentence with the place in its code."""
+    """The reason why a deployment cannot be imported, in a sentence with the place in its code."""
     place = raised_at(error)
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         # The line that is wrong never ran: it came through the line that imports its file.
@@ -154,7 +154,7 @@ def suited(
     groups: Sequence[str] | None,
     fit: Callable[[AnyStream], T],
 ) -> list[T]:
-    """What `fit` makes of each stream that is meant, in dependency order.
+    """Results of `fit` for each stream that is meant, in dependency order.
 
     `fit` raises RivermarkError for a stream with which the command can do nothing: the error of one
     that was named, while a group just goes without it. Raises WrongUse where nothing is said.
@@ -175,7 +175,7 @@ def suited(
 
 
 def attempted(items: Sequence[S], act: Callable[[S], T]) -> tuple[list[T], list[RivermarkError]]:
-    """What `act` returns for each of several, and the errors of those for which it failed.
+    """Results of `act` for each of several, and the errors of those for which it failed.
 
     The error of one does not keep the others from their turn; that of a single item is raised, and
     so is the last one where all failed.

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """How a command ended."""
+    """The outcome of a command, as its exit code."""
 
     DONE = 0
     FAULT = 1

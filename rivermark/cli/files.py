@@ -108,7 +108,7 @@ def print_files(
 
 
 def _print_parts(settings: Settings, ingest: Ingest) -> None:
-    """How much of each part is unread, and the age of its last record: none is silent unseen."""
+    """Prints unread records and the age of the last one of each part: none is silent unseen."""
     try:
         parts = parts_of(settings.lake(), settings.landing_root, ingest)
     except RivermarkError as error:

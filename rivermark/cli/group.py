@@ -136,7 +136,7 @@ class CommandGroup(TyperGroup):
 
 
 def sentence_of(error: Exception) -> str | None:
-    """What a person is told of an error; None of one that is a fault of the program."""
+    """The sentence for a person about an error; None of one that is a fault of the program."""
     if isinstance(error, RivermarkError):
         return str(error)
     if isinstance(error, FileNotFoundError) and _made_no_folder(error):
@@ -153,7 +153,7 @@ def sentence_of(error: Exception) -> str | None:
 
 
 def _made_no_folder(error: FileNotFoundError) -> bool:
-    """Whether a folder could not be made, as below /proc, and not a file that is missing."""
+    """True if a folder could not be made, as below /proc, and not a file that is missing."""
     frames = [frame.f_code.co_name for frame, _ in walk_tb(error.__traceback__)]
     return bool(frames) and frames[-1] in ("mkdir", "makedirs")
 

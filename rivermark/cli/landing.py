@@ -1,4 +1,4 @@
-"""What commands that land files have in common: the folder, how to stop, progress."""
+"""Parts shared by the commands that land files: the folder, how to stop, progress."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def local_landing(settings: Settings) -> Path:
 
 
 def manifest_path(settings: Settings, name: str) -> Path:
-    """Where a landing run records what it has done: beside the landing folder, never in it."""
+    """The record of a landing run: beside the landing folder, never in it."""
     return settings.home / "manifests" / f"{name}.jsonl"
 
 
@@ -72,6 +72,6 @@ def landing_progress(what: str) -> Iterator[Callable[[Progress], None]]:
 
 
 def landed_sentence(paced: Paced) -> str:
-    """What a paced landing did."""
+    """The result of a paced landing, in a sentence."""
     ended = "stopped" if paced.stopped else "done"
     return f"{ended}: {number(paced.rows)} rows in {number(paced.files)} files"

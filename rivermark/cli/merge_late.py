@@ -128,7 +128,7 @@ def _print_days(days: list[MergedDay]) -> None:
 
 
 def print_downstream(result: DownstreamResult) -> None:
-    """What became of the tables downstream."""
+    """Prints the outcome of the tables downstream."""
     if result.recomputed:
         counts = ("days computed", "days changed", "rows before", "rows after")
         table = grid("recomputed", ("table", *counts), right=counts)
@@ -151,7 +151,7 @@ def print_downstream(result: DownstreamResult) -> None:
 
 
 def downstream_as_plain(result: DownstreamResult) -> dict[str, Any]:
-    """What became of the tables downstream, in values that JSON knows."""
+    """The outcome of the tables downstream, in values that JSON knows."""
     return {
         "recomputed": [
             {

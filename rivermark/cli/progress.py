@@ -71,7 +71,7 @@ def at_work(store: HeartbeatStore, streams: dict[str, AnyStream]) -> str:
 
 
 def sentence(report: Report, stream: AnyStream) -> str:
-    """What a stream did, in one line."""
+    """The outcome of a stream, in one line."""
     numbers = report.numbers
     rows_in, rows_out = int(numbers["rows_in"]), int(numbers["rows_out"])
     if report.failed:

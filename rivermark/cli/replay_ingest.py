@@ -74,7 +74,7 @@ def replay_ingest(
 def as_plain(
     stream: str, from_day: date, to_day: date, report: IngestReplay, rows: int
 ) -> dict[str, Any]:
-    """What changes, in values that JSON knows."""
+    """The changes, in values that JSON knows."""
     read = report.replayed
     return {
         "stream": stream,
@@ -92,7 +92,7 @@ def as_plain(
 def print_replay(
     stream: str, from_day: date, to_day: date, report: IngestReplay, rows: int
 ) -> None:
-    """What changes: how many rows by decision, and some of them."""
+    """Prints the changes: numbers of rows by decision, and some of them."""
     read = report.replayed
     out().print(
         plain(

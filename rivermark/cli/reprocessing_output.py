@@ -1,4 +1,4 @@
-"""How the console shows a reprocessing, and the register of all of them."""
+"""Output of a reprocessing on the console, and of the register of all of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NUMBERS: Final = ("added", "removed", "changed", "unchanged")
 
 
 def print_report(done: Reprocessing) -> None:
-    """What was read, what differs and what became of it."""
+    """Prints what was read, what differs and what became of it."""
     read = ", ".join(f"{table} version {v}" for table, v in done.inputs.items())
     changes = ", ".join(f"{name}={value}" for name, value in done.parameters.items())
     days = f"{done.first} to {done.last}, {done.kind}" + (f" with {changes}" if changes else "")
@@ -55,7 +55,7 @@ def print_report(done: Reprocessing) -> None:
 
 
 def print_register(lake: Lake, streams: Collection[str], *, as_json: bool) -> None:
-    """What was reprocessed, the newest first."""
+    """Prints what was reprocessed, the newest first."""
     from rivermark.backfill.registry import newest_records
     from rivermark.backfill.result import record_json
 

@@ -138,14 +138,14 @@ def say_what_moved(report: Report) -> None:
 
 
 def say_paused(group: str, desired: Desired) -> None:
-    """Why the run ends."""
+    """Says why the run ends."""
     err().print(plain(f"group '{group}' was paused by {desired.by}: {desired.reason}"))
 
 
 def as_plain(
     streams: Sequence[AnyStream], summaries: dict[str, StreamSummary]
 ) -> list[dict[str, Any]]:
-    """What the run did, by stream, in values that JSON knows."""
+    """The outcome of the run by stream, in values that JSON knows."""
     counts = ("rows_in", "admitted", "late", "quarantined", "rows_out", "batches")
     names = (*counts, "watermark", "pending")
     return [
@@ -155,7 +155,7 @@ def as_plain(
 
 
 def print_summaries(streams: Sequence[AnyStream], summaries: dict[str, StreamSummary]) -> None:
-    """What the run did, a line a stream, and what still waits."""
+    """Prints the outcome of the run, a line a stream, and what still waits."""
     numeric = ("rows in", "admitted", "late", "quarantined", "rows out", "batches")
     table = grid(None, ("stream", *numeric, "watermark"), right=numeric)
     for stream in streams:

@@ -84,7 +84,7 @@ def launch_ahead(settings: Settings, kind: Kind) -> None:
 
 
 def launcher(settings: Settings, kind: Kind, slots: int = 0) -> Callable[[], None]:
-    """What starts the JVM; raises where it could not be."""
+    """Returns the launcher of the JVM; raises where it could not be started."""
     # Here, because commands without Spark must not wait for its modules.
     from rivermark.runtime.spark.session import launch_jvm, spark_conf
 

@@ -102,7 +102,7 @@ def print_statuses(statuses: Sequence[StreamStatus], title: str, now: datetime) 
 
 
 def producer_line(producer: ProducerProgress) -> str:
-    """How far a producer has come, in words."""
+    """The progress of a producer, in words."""
     if producer.newest is None:
         return f"{printable(producer.name)} brought no row yet"
     ahead = producer.ahead_seconds

@@ -168,7 +168,7 @@ class Admission:
         return result
 
     def _ended(self, error: BaseException) -> bool:
-        """Whether an error is the end of the engine, or of its memory."""
+        """Returns True if an error is the end of the engine, or of its memory."""
         return "OutOfMemory" in str(error) or not engine_is_alive(self._spark)
 
     def _isolated(self, splits: Sequence[PlannedSplit]) -> dict[str, str]:
@@ -286,7 +286,7 @@ class Admission:
         return ArrowBatch(rows, self._shape)
 
     def _tables_of_tasks(self) -> dict[Kind, TableFiles]:
-        """How tasks write files of the tables.
+        """The writers of the tables' files, for tasks.
 
         Raises:
             RivermarkError: A table was given what tasks cannot meet, such as a constraint.
@@ -303,7 +303,7 @@ class Admission:
         return tables
 
     def _is_head(self, split: PlannedSplit) -> bool:
-        """Whether a CSV header has all required columns.
+        """Returns True if a CSV header has all required columns.
 
         One without is no header: its line is quarantined with the others, because it may be the
         first record of a file that has none.
@@ -344,7 +344,7 @@ class Admission:
         return result
 
     def _described(self, batch: int) -> dict[str, Any]:
-        """What a commit beside those of the writers says of itself."""
+        """The metadata of a commit beside those of the writers."""
         origin = self._admitted.origin
         return {
             "stream": origin.stream,

@@ -1,4 +1,4 @@
-"""Which splits end the engine or the process that reads them, found out over several starts.
+"""Splits that end the engine or the process that reads them, found over several starts.
 
 An engine that dies says nothing about why. So a batch is written down before it is read, and one
 that was started twice and never decided is read split by split at the next start, each written down

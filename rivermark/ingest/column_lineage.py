@@ -1,4 +1,4 @@
-"""Which columns the columns of an ingest's tables come from, as its declaration says."""
+"""Source columns of an ingest's tables, as its declaration says."""
 
 from __future__ import annotations
 

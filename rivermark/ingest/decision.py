@@ -1,4 +1,4 @@
-"""What is decided about the splits of a batch, before any of its rows is written."""
+"""The decision about the splits of a batch, made before any of its rows is written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rivermark.model.stream import Ingest
 
 @dataclass(frozen=True)
 class Decision:
-    """Where the rows of a batch go: a function of the batch and of the progress before it.
+    """The destination of a batch's rows: a function of the batch and of the progress before it.
 
     `bounds` decide about rows, by split; `unreadable` are splits quarantined as a whole, with their
     reasons; `skipped` counts what became no row, by split. `progress` is the event time after the
@@ -66,7 +66,7 @@ class InBatch(Protocol):
 
     @property
     def modified_at(self) -> datetime:
-        """When it was written, by the plan."""
+        """The time at which it was written, by the plan."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def decide(batch: ReadBatch, progress: Progress, ingest: Ingest) -> Decision:
 
 @dataclass(frozen=True)
 class AdmissionPlan:
-    """Where each row of a batch goes: to the tables, beside them, or in the place of others.
+    """The destination of each row of a batch: the tables, beside them, or the place of others.
 
     Live admission, a file that is read again, and a replay of raw rows differ in what they do with
     it, and in nothing before. `marked` counts late rows and rows ahead of the stream, by split.
@@ -108,7 +108,7 @@ class AdmissionPlan:
         return cls(batch, decision, batch.rows.mark(decision.bounds))
 
     def outcome(self, split: PlannedSplit) -> SplitOutcome:
-        """Where the rows of a split go, in numbers."""
+        """The outcome of a split's rows, in numbers."""
         if split.name in self.decision.unreadable:
             return SplitOutcome(split, reason=self.decision.unreadable[split.name])
         figures = self.batch.statistics.get(split.name, SplitStatistics())

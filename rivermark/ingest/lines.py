@@ -32,7 +32,7 @@ NO_LINES: Final = LINES.empty_table()
 
 @dataclass(frozen=True)
 class KnownSplits:
-    """What is known of each of some splits, a row each; `names` are their names, in order."""
+    """The known facts of some splits, a row each; `names` are their names, in order."""
 
     names: tuple[str, ...]
     rows: pa.Table

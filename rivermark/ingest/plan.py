@@ -109,7 +109,7 @@ def opened_source(lake: Lake, landing_root: str, ingest: Ingest) -> Iterator[Sou
 
 
 def lost_splits(lake: Lake, landing_root: str, ingest: Ingest) -> Sequence[Split]:
-    """What is gone from an ingest's source before it was read; writes nothing."""
+    """Splits that are gone from an ingest's source before they were read; writes nothing."""
     with opened_source(lake, landing_root, ingest) as source:
         return source.lost(_unread(lake, ingest))
 

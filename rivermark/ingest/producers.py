@@ -20,7 +20,7 @@ recorded with each batch."""
 
 @dataclass(frozen=True)
 class Producer:
-    """When a producer was heard last, its newest event time, and its latest mark; in UTC.
+    """The last sign of a producer, its newest event time, and its latest mark; in UTC.
 
     `doubted` is as in `Progress`, of this producer alone.
     """
@@ -84,7 +84,7 @@ class Producers:
         )
 
     def is_idle(self, name: str, idle: timedelta) -> bool:
-        """Whether a producer has been silent for so long that nothing waits for it."""
+        """Returns True if a producer has been silent for so long that nothing waits for it."""
         return self.now - self.known[name].heard > idle
 
     def after(
@@ -123,7 +123,7 @@ class Producers:
         return frozenset(n for n, each in self.known.items() if each.newest and each.newest > bound)
 
     def skew(self, idle: timedelta) -> dict[str, timedelta]:
-        """How far each producer that is not idle and has come to a time is ahead of the slowest."""
+        """The lead of each producer over the slowest; idle and timeless ones are left out."""
         newest = {
             name: each.newest
             for name, each in self.known.items()

@@ -1,4 +1,4 @@
-"""What ingest uses of Spark beyond its public API."""
+"""The use that ingest makes of Spark beyond its public API."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 
 
 def engine_is_alive(spark: SparkSession) -> bool:
-    """Whether the session's JVM still answers."""
+    """Returns True if the session's JVM still answers."""
     try:
         spark._jvm.System.nanoTime()  # type: ignore[union-attr]
     except Exception:

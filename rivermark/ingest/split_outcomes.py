@@ -1,4 +1,4 @@
-"""What became of each split of a batch, such as a file: how many of its rows went where."""
+"""The outcome of each split of a batch, such as a file: how many of its rows went where."""
 
 from __future__ import annotations
 

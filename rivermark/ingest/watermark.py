@@ -1,4 +1,4 @@
-"""How far an ingest has come in event time, as the splits before tell it.
+"""The progress of an ingest in event time, as the splits before tell it.
 
 The rows of a split (a file) are evaluated by the newest event time of *earlier* splits, so whether
 a row is late is a function of the order of splits alone: it is the same however splits are grouped

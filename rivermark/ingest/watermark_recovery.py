@@ -1,4 +1,4 @@
-"""How far event time had come when the stream was last running."""
+"""Restores the progress in event time of the stream's last run."""
 
 from __future__ import annotations
 

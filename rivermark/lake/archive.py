@@ -40,7 +40,7 @@ def move_folder(source: str, target: str) -> None:
 
 
 def is_folder(uri: str) -> bool:
-    """Whether the folder exists."""
+    """Returns True if the folder exists."""
     store, path = filesystem(uri)
     info: fs.FileInfo = store.get_file_info(path)
     return bool(info.type == fs.FileType.Directory)

@@ -73,7 +73,7 @@ class TableWriter:
         return self._last
 
     def metadata_of(self, batch: int) -> dict[str, Any] | None:
-        """What was written beside that batch, when it is the newest of this origin."""
+        """The metadata of that batch's commit, when it is the newest of this origin."""
         if self.last is None or int(self.last.metadata["batch"]) != batch:
             return None
         return self.last.metadata
@@ -106,7 +106,7 @@ class TableWriter:
         )
 
     def has(self, batch: int) -> bool:
-        """Whether that batch is in the table."""
+        """Returns True if that batch is in the table."""
         return self.last is not None and int(self.last.metadata["batch"]) >= batch
 
     def append_once(
@@ -137,7 +137,7 @@ class TableWriter:
         return True
 
     def files(self) -> TableFiles | None:
-        """How tasks write data files for `append_files_once`, by the table's columns of now.
+        """The writer with which tasks write data files for `append_files_once`.
 
         None for a table that asks more of its writers than columns: it is written by Spark.
         """

@@ -1,4 +1,4 @@
-"""What our commits say of themselves: JSON as Delta's `userMetadata`, read back by `CommitLog`."""
+"""Metadata of our commits: JSON as Delta's `userMetadata`, read back by `CommitLog`."""
 
 from __future__ import annotations
 

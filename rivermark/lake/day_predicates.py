@@ -44,7 +44,7 @@ def days_of(table: Table) -> Daily:
 
 
 def is_date(table: Table) -> bool:
-    """Whether the day is a date column, and not a moment."""
+    """Returns True if the day is a date column, and not a moment."""
     return isinstance(table.schema[days_of(table).column].dataType, DateType)
 
 

@@ -1,4 +1,4 @@
-"""What is still there after a power failure: contents and names that were synced, in that order.
+"""Durability: contents and names that were synced, in that order, outlast a power failure.
 
 A name may reach the disk seconds before the content of its file: a log entry that was not synced
 comes back empty. Here a file gets its name after its content is synced, and a call returns when the
@@ -27,12 +27,12 @@ class _Switch:
 
 
 def set_durable(*, on: bool) -> None:
-    """Whether this process syncs what it commits (RIVERMARK_DURABLE)."""
+    """Returns True if this process syncs what it commits (RIVERMARK_DURABLE)."""
     _Switch.on = on
 
 
 def is_durable() -> bool:
-    """Whether this process syncs what it commits."""
+    """Returns True if this process syncs what it commits."""
     return _Switch.on
 
 

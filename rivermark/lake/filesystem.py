@@ -51,7 +51,7 @@ def check_scheme(uri: str, what: str) -> None:
 
 
 def is_local(uri: str) -> bool:
-    """Whether the path lies on this machine's own file system."""
+    """Returns True if the path lies on this machine's own file system."""
     # By the text alone: to open an object store may ask the network where the bucket lies.
     return "://" not in uri or uri.startswith("file:")
 

@@ -20,7 +20,7 @@ PATH: Final = re.compile(r"(?<![\w/.])(?:file:)?(/[^\s'\":,;]+)")
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Whether an error, or one that it came from, says that there is no space left."""
+    """Returns True if an error, or one that it came from, says that there is no space left."""
     return any(_is_full(each) for each in chain(error))
 
 

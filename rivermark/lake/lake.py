@@ -1,4 +1,4 @@
-"""Where each table, checkpoint and record of the platform lies below one root."""
+"""Places of tables, checkpoints and records of the platform below one root."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Lake:
         return f"{self.root}/checkpoints/{stream}/{generation:04d}"
 
     def exists(self, table: Table | str) -> bool:
-        """Whether the table was created."""
+        """Returns True if the table was created."""
         store, path = filesystem(f"{self.path(table)}/_delta_log")
         info: fs.FileInfo = store.get_file_info(path)
         return bool(info.type == fs.FileType.Directory)

@@ -56,7 +56,7 @@ class CommitLog:
         return [name for name in names if name[:20].isdigit()]
 
     def holds(self, version: int) -> bool:
-        """Whether that commit is in the log, without reading it."""
+        """Returns True if that commit is in the log, without reading it."""
         info: fs.FileInfo = self._fs.get_file_info(entry_path(self._folder, version))
         return bool(info.type == fs.FileType.File)
 
@@ -104,7 +104,7 @@ class CommitLog:
                     yield Commit(each["version"], at, "WRITE", each["metadata"], each["rows"])
 
     def knows_all(self) -> bool:
-        """Whether a batch that is not in `history` was never written."""
+        """Returns True if a batch that is not in `history` was never written."""
         if self.complete():
             return True
         markers = (c.metadata[REMEMBERED] for c in self.backwards() if REMEMBERED in c.metadata)
@@ -116,7 +116,7 @@ class CommitLog:
         return next(self.backwards(), None)
 
     def complete(self) -> bool:
-        """Whether the log still begins at version 0, so that what it does not show never was."""
+        """True if the log still begins at version 0, so that what it does not show never was."""
         versions = self.versions()
         return not versions or versions[0] == 0
 
@@ -125,7 +125,7 @@ class CommitLog:
         return 0 if self.complete() else min(self.checkpoints(), default=0)
 
     def only_appends(self) -> bool:
-        """Whether its commits, read from version 0 on, give the rows that the table holds now.
+        """True if its commits, read from version 0 on, give the rows that the table holds now.
 
         Reads every commit: ask it before a first start only.
         """
@@ -134,7 +134,7 @@ class CommitLog:
         return not any("remove" in a for v in self.versions() for a in self._actions(v))
 
     def adds_rows(self, first: int, before: int) -> bool:
-        """Whether any commit of [first, before) brought rows, and did not only copy some."""
+        """True if any commit of [first, before) brought rows, and did not only copy some."""
         versions = (v for v in self.versions() if first <= v < before)
         actions = (each for v in versions for a in self._actions(v) for each in a.values())
         return any(each.get("dataChange") is True for each in actions)
@@ -146,7 +146,7 @@ class CommitLog:
         return sum(add["size"] for add in added if add["dataChange"])
 
     def takes_files(self, first: int) -> bool:
-        """Whether any commit from that version on took a file out of the table."""
+        """Returns True if any commit from that version on took a file out of the table."""
         versions = (version for version in self.versions() if version >= first)
         return any("remove" in a for v in versions for a in self._actions(v))
 

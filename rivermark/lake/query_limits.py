@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class QueryLimits:
-    """What queries of this process may take; `folder` is where they put what exceeds the memory.
+    """Limits of this process's queries; `folder` takes what exceeds the memory.
 
     One thread by default: the streams on this machine have the better claim.
     """

@@ -1,4 +1,4 @@
-"""What can be repaired in a table without a guess. Call it with no writer at work."""
+"""Repairs of a table that need no guess. Call them with no writer at work."""
 
 from __future__ import annotations
 

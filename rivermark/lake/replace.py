@@ -79,7 +79,7 @@ APPEND_ONLY: Final = "delta.appendOnly"
 
 
 def is_conflict(error: BaseException) -> bool:
-    """Whether a commit failed because another writer's came between, by delta-rs or Delta's JVM."""
+    """True if a commit failed because another writer's came between, by delta-rs or Delta's JVM."""
     return isinstance(error, CommitFailedError) or "DELTA_CONCURRENT" in str(error)
 
 

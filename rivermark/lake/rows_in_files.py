@@ -43,7 +43,7 @@ class _Read(BatchRows):
         """The rows as a dataset, of which nothing is read yet."""
 
     def count(self) -> int:
-        """How many they are; conditions read their columns."""
+        """Their number; conditions read their columns."""
         rows = self.readable()
         with damage_named(rows):
             return int(rows.count_rows())
@@ -74,7 +74,7 @@ class InFiles(_Read):
     """Whether the folder holds nothing else."""
 
     def count(self) -> int:
-        """How many they are, by the files' statistics."""
+        """Their number, by the files' statistics."""
         return rows_of_files(self.adds)
 
     def readable(self) -> dataset.Dataset:

@@ -109,7 +109,7 @@ def new_columns(table: Table, schema: StructType) -> list[str]:
 
 
 def same_type(left: DataType, right: DataType) -> bool:
-    """Whether two types are one, whatever they say about nulls."""
+    """Returns True if two types are one, whatever they say about nulls."""
     return left.simpleString() == right.simpleString()
 
 

@@ -38,7 +38,7 @@ def check_not_set_back(lake: Lake, table: Table, origin: Origin, by: str = "batc
 
 
 def _lacks_files(path: str, version: int) -> bool:
-    """Whether files that a commit added are no longer in the table."""
+    """Returns True if files that a commit added are no longer in the table."""
     store, log = filesystem(f"{path}/_delta_log")
     added = {a["add"]["path"] for a in read_entry(store, log, version) if "add" in a}
     return not added <= set(delta_table(path).get_add_actions()["path"].to_pylist())

@@ -1,4 +1,4 @@
-"""What follows from a table's own statistics, without reading rows. Starts no JVM."""
+"""Facts that follow from a table's own statistics, without reading rows. Starts no JVM."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def within_calendar(value: pa.Scalar) -> list[Moment]:
 
 
 def states_bounds(files: pa.Table, column: str) -> bool:
-    """Whether each file that has values of the column tells their bounds."""
+    """Returns True if each file that has values of the column tells their bounds."""
     if f"min.{column}" not in files.column_names:
         bounded = pa.array([False] * files.num_rows)
     else:

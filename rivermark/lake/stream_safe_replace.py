@@ -43,7 +43,7 @@ class Rewritten:
 
 
 def rows_to_rewrite(delta: DeltaTable, table: Table, days: Iterable[date]) -> Rewritten | None:
-    """What to write again beside rows that fill those days; None where nothing needs to be.
+    """Rows to write again beside rows that fill those days; None where none need to be.
 
     Nothing needs to be where a row is replaced, or where the table is empty, so that no stream has
     read past it.

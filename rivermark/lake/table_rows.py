@@ -98,7 +98,7 @@ class TableRows(ds.FileSystemDataset):  # type: ignore[misc]  # Arrow has no typ
         filter: pc.Expression | None = None,  # noqa: A002
         **options: Any,
     ) -> int:
-        """How many rows fulfil the filter; of all, as the log says, where it does."""
+        """Number of rows that fulfil the filter; of all, as the log says, where it does."""
         counts = self._added["num_records"]
         if filter is None and not counts.null_count:
             return int(pc.sum(counts).as_py() or 0)
@@ -150,7 +150,7 @@ class TableRows(ds.FileSystemDataset):  # type: ignore[misc]  # Arrow has no typ
         return {each["hour"].astimezone(UTC): each["n_sum"] for each in counts}, rest
 
     def files_since(self, column: str, moment: datetime) -> int:
-        """How many files may hold a moment or a date at or after one."""
+        """Number of files that may hold a moment or a date at or after one."""
         return int(pc.sum(self._reaches(column, moment)).as_py() or 0)
 
     def _reaches(self, column: str, at_least: datetime | None) -> pa.ChunkedArray:

@@ -1,4 +1,4 @@
-"""Which version of a table was current at a moment, and which versions can still be read."""
+"""Versions of a table: the one current at a moment, and those that can still be read."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def oldest_readable(lake: Lake, table: Table) -> int:
 
 
 def readable(lake: Lake, table: Table, version: int) -> bool:
-    """Whether every file of that version is still there; files of the newest version always are."""
+    """True if every file of that version is still there; files of the newest version always are."""
     path = lake.path(table)
     now = set(_files(path))
     try:

@@ -27,7 +27,7 @@ Options = dict[str, Any]
 
 
 def writer_options(delta: DeltaTable, rows: pa.Table | None = None) -> Options:
-    """How delta-rs may write these rows together with rows that the table has.
+    """Options by which delta-rs may write these rows together with rows that the table has.
 
     Those are known by their files: one without bounds may hold such a value.
     """
@@ -46,7 +46,7 @@ def writer_options(delta: DeltaTable, rows: pa.Table | None = None) -> Options:
 
 
 def options_for(rows: pa.Table) -> Options:
-    """How delta-rs may write these rows alone."""
+    """Options by which delta-rs may write these rows alone."""
     unbounded = any(_is_unbounded(column_at(rows, path)) for path in leaves(rows.schema))
     return {"writer_properties": UNBOUNDED} if unbounded else {}
 

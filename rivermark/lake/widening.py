@@ -22,7 +22,7 @@ WIDENED: Final = "widened"
 
 
 def is_wider(declared: DataType, on_disk: DataType) -> bool:
-    """Whether a type is a decimal with more digits before the point, and as many behind it."""
+    """True if a type is a decimal with more digits before the point, and as many behind it."""
     if not isinstance(declared, DecimalType) or not isinstance(on_disk, DecimalType):
         return False
     return declared.scale == on_disk.scale and declared.precision > on_disk.precision

@@ -1,4 +1,4 @@
-"""Which batch each stream wrote last to a table, noted beside its checkpoint.
+"""The newest batch that each stream wrote to a table, noted beside its checkpoint.
 
 A batch without rows makes no commit, so that the log alone cannot say whether commits are lost: a
 table that was restored from an older copy, or whose newest entries are lost with the power, looks
@@ -101,7 +101,7 @@ def check_not_behind(
 
 
 def note_path(lake: Lake, table: Table | str, origin: Origin) -> str:
-    """Where the note of a table, or of another target by its name, lies."""
+    """The path of the note of a table, or of another target by its name."""
     folder = lake.checkpoint(origin.stream, origin.generation)
     name = table if isinstance(table, str) else table.name
     return f"{folder}/written/{name.replace('/', '.')}.json"

@@ -1,1 +1,1 @@
-"""What streams, tables, sources and expectations are declared with."""
+"""Declarations of streams, tables, sources and expectations."""

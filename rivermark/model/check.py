@@ -17,7 +17,7 @@ Example = Mapping[str, str | int | float | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """What must hold of a table: a name that reads as a sentence, and how bad a failure is."""
+    """A statement about a table: a name that reads as a sentence, and how bad a failure is."""
 
     name: str
     severity: Severity

@@ -1,4 +1,4 @@
-"""How a field of a record is stored, where its Python type alone does not say so."""
+"""Storage type of a record's field, where its Python type alone does not say it."""
 
 from __future__ import annotations
 

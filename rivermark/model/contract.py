@@ -1,4 +1,4 @@
-"""What an event must look like to be admitted: fields, how their text is read, and rules."""
+"""The contract of an event: fields, how their text is read, and rules."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ class Contract:
 
     @property
     def by_landing(self) -> bool:
-        """Whether the records have no time of their own, and that of their landing counts."""
+        """True if the records have no time of their own, and that of their landing counts."""
         return any(
             f.name == self.event_time and isinstance(f.read, LandingTime) for f in self.fields
         )

@@ -34,7 +34,7 @@ _collected: list[DeclarationError] | None = None
 
 
 def own_name(values: Mapping[str, Any]) -> object:
-    """What most declarations are called: by their argument `name`."""
+    """The name of most declarations: their argument `name`."""
     return values.get("name")
 
 
@@ -110,7 +110,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def place_of(declaration: object) -> Place | None:
-    """Where a declaration was made; None where no code of a user made it."""
+    """The place of a declaration; None where no code of a user made it."""
     place: Place | None = getattr(declaration, PLACE, None)
     return place
 
@@ -141,7 +141,7 @@ def _keep(declaration: object, values: Mapping[str, Any]) -> None:
 
 
 class _Form:
-    """What a class takes: the names of its arguments, and their types."""
+    """The arguments of a class: their names and types."""
 
     def __init__(self, cls: type, make: Callable[..., None], word: str, name: Named) -> None:
         self._cls = cls

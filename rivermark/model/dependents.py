@@ -1,4 +1,4 @@
-"""What depends on a declaration that is not right: it is left out, since its faults follow from it.
+"""Dependents of a faulty declaration: left out, since their faults follow from it.
 
 While errors are collected, a faulty declaration is kept so that the import of a deployment goes on.
 What is made of it, or fails by it, is told from the code that ran: by the names on its line.
@@ -20,7 +20,7 @@ MOST_FRAMES: Final = 60
 
 
 def is_faulty(value: object) -> bool:
-    """Whether a value is such a declaration, or a collection with one."""
+    """Returns True if a value is such a declaration, or a collection with one."""
     if isinstance(value, list | tuple | set | frozenset):
         return any(map(is_faulty, value))
     if isinstance(value, Mapping):
@@ -29,7 +29,7 @@ def is_faulty(value: object) -> bool:
 
 
 def made_of_faulty() -> bool:
-    """Whether the code that runs now uses a faulty declaration, in a line on the way here."""
+    """True if the code that runs now uses a faulty declaration, in a line on the way here."""
     frame: FrameType | None = sys._getframe(1)
     for _ in range(MOST_FRAMES):
         if frame is None:
@@ -41,7 +41,7 @@ def made_of_faulty() -> bool:
 
 
 def fails_by_faulty(error: BaseException | None) -> bool:
-    """Whether an error came through code that used a faulty declaration."""
+    """Returns True if an error came through code that used a faulty declaration."""
     while error is not None:
         trace = error.__traceback__
         while trace is not None:

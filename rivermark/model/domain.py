@@ -1,4 +1,4 @@
-"""What the streams of a domain share, stated once."""
+"""Settings shared by the streams of a domain, stated once."""
 
 from __future__ import annotations
 

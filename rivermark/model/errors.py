@@ -10,7 +10,7 @@ class RivermarkError(Exception):
 
 
 class WrongUse(RivermarkError):
-    """What was asked for makes no sense, whatever the tables hold; nothing was done."""
+    """A request that makes no sense, whatever the tables hold; nothing was done."""
 
 
 class DeclarationError(RivermarkError):

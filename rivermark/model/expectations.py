@@ -1,4 +1,4 @@
-"""What can be expected of a table, in words: each function returns the rules of one expectation.
+"""Expectations of a table, in words: each function returns the rules of one expectation.
 
 Imported whole, so that a suite reads as sentences: `from rivermark.model import expectations as
 expect`, then `expect.between("tips", 0, 10_000)`.

@@ -55,7 +55,7 @@ class HttpFailed(RivermarkError):
 
 
 class Reply(NamedTuple):
-    """What a server answered; `retry_after` is how many seconds it asks to be left alone."""
+    """The reply of a server; `retry_after` is how many seconds it asks to be left alone."""
 
     status: int
     body: bytes
@@ -110,7 +110,7 @@ def resolved_headers(what: str, headers: Mapping[str, str]) -> dict[str, str]:
 
 
 class _Received(io.RawIOBase):
-    """What a socket receives until a moment and up to a length, however it comes in.
+    """The bytes that a socket receives until a moment and up to a length, however they come in.
 
     A time-out of the socket is one of each read: a byte now and then would hold a client for hours.
     """

@@ -51,7 +51,7 @@ def refuse_disorder(low: Limit | None, high: Limit | None) -> None:
 
 
 def in_words(limit: Limit) -> str:
-    """How a limit is written in a rule's name; instants in UTC."""
+    """The form of a limit in a rule's name; instants in UTC."""
     if isinstance(limit, datetime):
         return limit.isoformat(" ").replace("+00:00", " UTC")
     return str(limit)

@@ -1,4 +1,4 @@
-"""What streams, tables, groups and owners may be called: by the lake's rules and by Dagster's."""
+"""Names of streams, tables, groups and owners: by the lake's rules and by Dagster's."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def with_parameters(build: Callable[..., Any], values: Mapping[str, Any]) -> Cal
 
 
 def takes(build: Callable[..., Any], name: str) -> bool:
-    """Whether the build can be given a value of that name."""
+    """Returns True if the build can be given a value of that name."""
     known = inspect.signature(build).parameters
     return name in known or any(p.kind is p.VAR_KEYWORD for p in known.values())
 

@@ -74,7 +74,7 @@ def _place(frame: FrameType, line: int | None = None) -> Place | None:
 
 
 def is_of_user(file: str) -> bool:
-    """Whether a file belongs to a user, not to the library, to Python, or to Spark."""
+    """Returns True if a file belongs to a user, not to the library, to Python, or to Spark."""
     if file.startswith(("<", LIBRARY)):
         return False
     for folder in INSTALLED:

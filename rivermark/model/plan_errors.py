@@ -1,4 +1,4 @@
-"""What Spark says of a plan that it refuses, in a sentence with the nearest columns."""
+"""Refusals of a plan by Spark, in a sentence with the nearest columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BEHIND: Final = re.compile(r"\s*(SQLSTATE: \w+|; line \d+ pos \d+|;?\n).*", re.D
 
 
 def plan_fault(error: PySparkException) -> str:
-    """What is wrong with a plan; of a column that does not exist, the nearest ones."""
+    """The fault of a plan; of a column that does not exist, the nearest ones."""
     condition, parameters = error.getCondition() or "", error.getMessageParameters() or {}
     if condition.startswith(("UNRESOLVED_COLUMN", "UNRESOLVED_FIELD")):
         name = ".".join(QUOTED.findall(parameters.get("objectName", ""))) or "?"

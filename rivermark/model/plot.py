@@ -79,7 +79,7 @@ class Plot:
 
     @property
     def over_time(self) -> bool:
-        """Whether the values are shown over time."""
+        """True if the values are shown over time."""
         return isinstance(self.table.schema[self.x].dataType, TimestampType | DateType)
 
     @property

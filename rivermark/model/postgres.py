@@ -79,7 +79,7 @@ class Database:
         return f"PostgreSQL {self.address}".rstrip()
 
     def connection_settings(self, application: str) -> dict[str, Any]:
-        """What a connection is made with.
+        """The settings of a connection.
 
         Raises:
             RivermarkError: the client is missing, a variable is not set, or libpq cannot read the
@@ -105,7 +105,7 @@ class Database:
 
 
 def _is_misread(address: Mapping[str, Any]) -> bool:
-    """Whether a part of a password was taken for the host, port or database, which errors show."""
+    """True if a part of a password was taken for the host, port or database, which errors show."""
     host, port, database = (str(address.get(name, "")) for name in ("host", "port", "dbname"))
     # A host that begins with it is an abstract socket.
     return "@" in host[1:] or "@" in database or not set(port) <= set("0123456789,")
@@ -136,7 +136,7 @@ def unwritable_columns(connection: Connection, table: Composable) -> dict[str, s
 
 
 def is_refused(error: Error, settings: Mapping[str, Any]) -> bool:
-    """Whether a server that accepts connections did not take one, for a reason that may not pass.
+    """True if a server that accepts connections did not take one, for a reason that may not pass.
 
     Or it has started since.
     """

@@ -1,4 +1,4 @@
-"""What a rule can ask of a table: plain values, which say nothing about their evaluation."""
+"""Questions of a rule about a table: plain values, which say nothing about their evaluation."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class UsualRows:
 
 @dataclass(frozen=True)
 class OfGreatExpectations:
-    """What an expectation of Great Expectations asks that has no equal here: it alone evaluates it.
+    """A question of Great Expectations that has no equal here: it alone evaluates it.
 
     `type` and `arguments` are those of its JSON, the arguments as JSON text with sorted keys.
     `module` is the one that makes a custom expectation known when it is imported, if there is one.

@@ -1,4 +1,4 @@
-"""When a failed stream is started again: the strategies a stream may declare."""
+"""Restart strategies that a stream may declare: when it is started again after a failure."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class GrowingDelay:
 
 
 def failures_in_a_row(starts: Sequence[datetime], died_at: datetime, reset_after: timedelta) -> int:
-    """How many of the last runs in a row failed before they had lasted `reset_after`."""
+    """Number of the last runs in a row that failed before they had lasted `reset_after`."""
     failures = 0
     ended_by = [*starts[1:], died_at][: len(starts)]
     for began, ended in zip(reversed(starts), reversed(ended_by), strict=True):

@@ -1,4 +1,4 @@
-"""Rows of one table on their way to its sinks: where they lie is chosen once, and asked by nobody.
+"""Rows of one table on their way to its sinks: their place is chosen once, and no sink asks.
 
 Few rows are an Arrow table of the driver. Many are files that executors wrote: what a sink does
 with them it does piece by piece, so that no batch has to fit into the driver's memory.
@@ -31,7 +31,7 @@ class BatchRows(ABC):
 
     @abstractmethod
     def count(self) -> int:
-        """How many they are, without reading them."""
+        """Their number, without reading them."""
 
     @abstractmethod
     def readable(self) -> Readable:
@@ -68,7 +68,7 @@ class Collected(BatchRows):
     table: pa.Table
 
     def count(self) -> int:
-        """How many they are."""
+        """Their number."""
         return int(self.table.num_rows)
 
     def readable(self) -> Readable:

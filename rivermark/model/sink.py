@@ -25,7 +25,7 @@ OnReplace = Literal["replaces days", "merges", "skips", "refuses"]
 
 @dataclass(frozen=True)
 class Delivery:
-    """How often a row reaches the target, and by what means."""
+    """The guarantee of delivery to the target: how often a row reaches it, and by what means."""
 
     guarantee: Guarantee
     how: str
@@ -73,7 +73,7 @@ def no_conflict() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class SinkContext:
-    """What a sink is opened for: a table of a stream, in the lake below `root`.
+    """The context in which a sink is opened: a table of a stream, in the lake below `root`.
 
     `retention` is how long versions of the lake's tables stay readable. `on_conflict` is called
     each time that a commit is tried again because another writer's came between.
@@ -164,12 +164,12 @@ class Sink(ABC):
     @property
     @abstractmethod
     def delivery(self) -> Delivery:
-        """What it guarantees; an attribute of the class where all its sinks guarantee the same."""
+        """Its guarantee; an attribute of the class where all its sinks guarantee the same."""
 
     @property
     @abstractmethod
     def target(self) -> str:
-        """Where the rows go, in few words."""
+        """The target of the rows, in few words."""
 
     def check(self, table: Table) -> None:  # noqa: B027 - most sinks can write any table
         """Refuse a table that the sink cannot write; raises DeclarationError."""

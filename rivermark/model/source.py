@@ -84,7 +84,7 @@ class Waiting:
 
 @dataclass
 class Discovery:
-    """What a source holds beyond the plan: `ready` in order of reading, and what has to wait.
+    """The unplanned content of a source: `ready` in order of reading, and what has to wait.
 
     `changed` was planned before and has changed since; each split is read once. `ignored` lies
     there too and is never read, because the declaration leaves it out.
@@ -112,7 +112,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Backlog:
-    """How much a source holds beyond the plan: splits, bytes as text, and the oldest one's time."""
+    """The unplanned part of a source: splits, bytes as text, and the oldest one's time."""
 
     splits: int = 0
     weight: int = 0
@@ -128,7 +128,7 @@ def backlog_of(discovery: Discovery) -> Backlog:
 
 @dataclass(frozen=True)
 class Limit:
-    """When a planned batch is full: after so many splits, or before so many bytes as text.
+    """The size of a planned batch: full after so many splits, or before so many bytes as text.
 
     Without `weight` a run takes as many bytes as its cores read in a second or two
     (`Settings.batch_bytes` for each).
@@ -205,7 +205,7 @@ class Piece(ABC):
         """The records in their order, some at a time; the same ones every time."""
 
     def count(self) -> int:
-        """How many records it has."""
+        """Number of its records."""
         return sum(records.rows.num_rows for records in self.read())
 
 
@@ -292,7 +292,7 @@ class SourceReader(ABC):
         return None
 
     def lost(self, unread: Sequence[PlannedSplit]) -> Sequence[Split]:
-        """What is gone from the source before it was read, as splits whose status is `LOST`.
+        """Records gone from the source before they were read, as splits whose status is `LOST`.
 
         `unread` are the splits of the plan whose rows are in no table yet. Once the lost ones are
         planned, reading goes on behind them.
@@ -331,7 +331,7 @@ class Source(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What the source is called in listings and manifests, such as a folder or a table."""
+        """The name of the source in listings and manifests, such as a folder or a table."""
 
     @property
     @abstractmethod
@@ -341,7 +341,7 @@ class Source(ABC):
     @property
     @abstractmethod
     def description(self) -> str:
-        """What the source holds, in a sentence."""
+        """The content of the source, in a sentence."""
 
     @abstractmethod
     def open(self, landing_root: str) -> SourceReader:
@@ -349,7 +349,7 @@ class Source(ABC):
 
     @property
     def tells_producers(self) -> bool:
-        """Whether its rows come from several producers that `producer` tells apart."""
+        """True if its rows come from several producers that `producer` tells apart."""
         return False
 
     def producer(self, split: str) -> str:

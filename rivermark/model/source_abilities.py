@@ -1,4 +1,4 @@
-"""What some sources can do beside what every source does, for rooms that need it.
+"""Abilities of some sources beside what every source has, for rooms that need them.
 
 They test for an ability, and never for which source it is.
 """
@@ -16,7 +16,7 @@ from rivermark.model.source import Source
 
 @dataclass(frozen=True)
 class SplitAsRead:
-    """What is recorded of a split: as it was, and when its outcome was written (UTC)."""
+    """The record of a split: as it was, and when its outcome was written (UTC)."""
 
     name: str
     size: int
@@ -51,7 +51,7 @@ class TableSource(Source):
 
     @abstractmethod
     def needed(self, planned: Collection[str], read: Collection[str]) -> NeededVersion | None:
-        """What is still needed of the table, by the names of all planned splits and of those read.
+        """The needed part of the table, by the names of all planned splits and of those read.
 
         None where nothing is: before the first plan it begins with the table as it is then.
         """
@@ -62,4 +62,4 @@ class MessageSource(Source):
 
     @abstractmethod
     def partition_count(self) -> int:
-        """How many partitions are read, each by a task of its own; asks the brokers."""
+        """Number of partitions read, each by a task of its own; asks the brokers."""

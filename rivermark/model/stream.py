@@ -54,12 +54,12 @@ class BindableBuild(ABC):
 
 
 def name_of_output(values: Mapping[str, Any]) -> object:
-    """What an output is called before it is made: by its table."""
+    """The name of an output before it is made: its table's."""
     return getattr(values.get("table"), "name", None)
 
 
 def name_of_stream(values: Mapping[str, Any]) -> object:
-    """What a stream is called before it is made: by its own name, or its first table's."""
+    """The name of a stream before it is made: its own, or its first table's."""
     writes = values.get("writes")
     first = writes[0] if isinstance(writes, tuple | list) and writes else writes
     return values.get("name", getattr(getattr(first, "table", first), "name", None))
@@ -89,7 +89,7 @@ class Output:
 
     @property
     def updates_rows(self) -> bool:
-        """Whether rows of the table change after they were written, so that no stream follows."""
+        """True if rows of the table change after they were written, so that no stream follows."""
         return any(sink.writes_table and sink.updates_rows for sink in self.sinks)
 
 
@@ -339,12 +339,12 @@ def needed_lateness(stream: Stream) -> timedelta:
 
 
 def passes_on(stream: Stream) -> bool:
-    """Whether a stream writes events as they came, so that its readers need the same lateness."""
+    """True if a stream writes events as they came, so that its readers need the same lateness."""
     return stream.volume == "events"
 
 
 def loses_watermark(stream: Stream) -> bool:
-    """Whether its inputs carry a watermark that the events it writes no longer carry."""
+    """Returns True if its inputs carry a watermark that the events it writes no longer carry."""
     inputs = [table_of(read) for read in stream.reads]
     carried = any(WATERMARK_AFTER.name in table.schema.names for table in inputs)
     return (

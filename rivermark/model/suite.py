@@ -110,7 +110,7 @@ def check_columns(suite: Suite | None, table: str, schema: StructType) -> None:
 
 
 def _called(suite: str) -> str:
-    """What a suite is called in errors, where it has no name before its table is known."""
+    """The name of a suite in errors, where it has none before its table is known."""
     return "this suite" if suite == OF_ITS_TABLE else f"suite '{suite}'"
 
 

@@ -1,4 +1,4 @@
-"""What a table is: a name, an explicit schema, and how its rows lie in time."""
+"""A table: a name, an explicit schema, and how its rows lie in time."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class Topology:
             raise UnknownStream(self._unknown_stream(name)) from None
 
     def _unknown_stream(self, name: str) -> str:
-        """What is said of a name that no stream has."""
+        """The error for a name that no stream has."""
         if name in self.groups():
             return f"{name!r} is a group and not a stream: write --group {name}"
         if name in self._writer:
@@ -136,7 +136,7 @@ class Topology:
         return next(t for t in stream.tables if t.name == name)
 
     def _no_table(self, name: str) -> str:
-        """What a name is that is no table's, and which tables were meant perhaps."""
+        """The error for a name that is no table's, with the tables that were perhaps meant."""
         groups = self.groups()
         if name in groups:
             tables = [t.name for s in groups[name] for t in s.tables]
@@ -179,7 +179,7 @@ class Topology:
 
 
 def _all_of(name: str, values: Any, hint: Any) -> tuple[Any, ...]:
-    """What an argument lists, each checked; a text lists nothing."""
+    """The items of an argument that lists, each checked; a text lists nothing."""
     lists = isinstance(values, Iterable) and not isinstance(values, str)
     items = tuple(values) if lists else values
     if not fitting(hint)(items):
@@ -188,6 +188,6 @@ def _all_of(name: str, values: Any, hint: Any) -> tuple[Any, ...]:
 
 
 def _places(first: AnyStream, second: AnyStream) -> str | None:
-    """Where two declarations stand, for an error."""
+    """The places of two declarations, for an error."""
     places = [str(place) for each in (first, second) if (place := place_of(each)) is not None]
     return " and ".join(dict.fromkeys(places)) or None

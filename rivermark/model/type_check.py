@@ -1,4 +1,4 @@
-"""Whether a value fits a type hint, and in a sentence what is expected where it does not."""
+"""Values checked against type hints, and in a sentence what is expected where one does not fit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LONGEST: Final = 60
 
 
 def fitting(hint: Any) -> Fits:
-    """Whether a value is of a type; where a hint says nothing that can be checked, every one is."""
+    """True if a value is of a type; where a hint says nothing that can be checked, every one is."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         options = [fitting(each) for each in arguments]
@@ -69,7 +69,7 @@ def _fitting_class(hint: Any) -> Fits:
 
 
 def _lists(value: object, kind: Any) -> TypeGuard[Collection[object]]:
-    """Whether a value is a tuple, or for a sequence any collection, but no text."""
+    """Returns True if a value is a tuple, or for a sequence any collection, but no text."""
     if kind is tuple:
         return isinstance(value, tuple)
     return isinstance(value, Collection) and not isinstance(value, str | bytes)
@@ -80,14 +80,14 @@ def _is_protocol(hint: type) -> bool:
 
 
 def _is_subclass(cls: type, of: type) -> bool:
-    """Whether a class is of another one; of a protocol, whether it has what that names."""
+    """Returns True if a class is of another one; of a protocol, whether it has what that names."""
     if _is_protocol(of):
         return all(hasattr(cls, name) for name in vars(of) if not name.startswith("_"))
     return issubclass(cls, of)
 
 
 def misfit(value: object, hint: Any) -> str:
-    """What follows the name of a value that does not fit: what it is, and what is expected."""
+    """The words behind the name of a value that does not fit: what it is, what is expected."""
     options = [each for each in _options(hint) if each is not NoneType]
     for each in options:
         if (origin := get_origin(each)) in (tuple, Sequence):
@@ -105,7 +105,7 @@ def misfit(value: object, hint: Any) -> str:
 
 
 def fault_of(name: str, value: object, hint: Any) -> str:
-    """What is wrong with the value of an argument, as a sentence."""
+    """The fault of an argument's value, as a sentence."""
     item, _, text = misfit(value, hint).partition(" is ")
     return f"`{name}{item}` is {text}"
 
@@ -128,7 +128,7 @@ def _is_mapping(hint: Any) -> bool:
 
 
 def _expected(value: object, options: Sequence[Any]) -> str:
-    """What would fit, with advice where the mistake is a common one."""
+    """The value that would fit, with advice where the mistake is a common one."""
     literals = [a for each in options if get_origin(each) is Literal for a in get_args(each)]
     words = _joined([*map(repr, literals), *(w for w in map(_words, options) if w)])
     if isinstance(value, str) and literals:

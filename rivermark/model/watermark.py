@@ -1,4 +1,4 @@
-"""How the watermark of an ingest is made where its rows come from several producers."""
+"""The watermark of an ingest whose rows come from several producers."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def changed_files(settings: Settings, ingest: Ingest) -> dict[str, str]:
 
 
 def files_unchanged(settings: Settings, ingest: Ingest) -> CheckResult:
-    """Whether every file that was read has the content that was read."""
+    """Returns True if every file that was read has the content that was read."""
     changed = [*changed_files(settings, ingest).items()]
     again = f"; to read one again: rivermark retake {ingest.name} FILE" if changed else ""
     return CheckResult(

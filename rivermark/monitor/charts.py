@@ -50,7 +50,7 @@ def draw_results(settings: Settings, topology: Topology, path: Path) -> Path:
 
 
 def rows_per_hour(settings: Settings, ingest: Ingest) -> list[HourCount]:
-    """How many admitted rows lie in each hour."""
+    """Number of admitted rows in each hour."""
     time = quoted(ingest.contract.event_time)
     counts = query(
         f"SELECT date_trunc('hour', {time}) AS hour, count(*) AS n FROM admitted GROUP BY 1",  # noqa: S608

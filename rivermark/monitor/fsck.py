@@ -61,7 +61,7 @@ class Finding:
 
 @dataclass
 class FsckResult:
-    """What was looked at, and what is wrong with it."""
+    """Result of a walk: what was looked at, and its faults."""
 
     tables: list[str] = field(default_factory=list)
     streams: list[str] = field(default_factory=list)
@@ -71,7 +71,7 @@ class FsckResult:
 
     @property
     def faults(self) -> list[Finding]:
-        """What is wrong still, notes left out."""
+        """The faults that are left, without notes."""
         return [f for f in self.findings if not f.repaired and not f.fault.note]
 
 
@@ -237,14 +237,14 @@ def _repair(
 
 
 def _unowned(fault: Fault) -> str:
-    """Why an entry of a table without a stream of its own stays: nothing says what it held."""
+    """The reason why an entry of a table without a stream stays: nothing says what it held."""
     if fault.repair != "drop entry":
         return ""
     return "not repaired: no stream's checkpoint says whether what it held is acknowledged"
 
 
 def _acknowledged(lake: Lake, stream: AnyStream, finding: Finding) -> str:
-    """Why an entry or a plan has to stay: what it held may be acknowledged; empty where it is not.
+    """The reason why an entry or a plan stays: it may be acknowledged; empty where it is not.
 
     The last finished batch must be in the table as it can be read: then the entry is of a later
     one, which the stream makes again.

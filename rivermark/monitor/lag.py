@@ -1,4 +1,4 @@
-"""How far ingests are behind their sources, by part (such as a partition), without Spark."""
+"""Lag of ingests behind their sources, by part (such as a partition), without Spark."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WITHOUT_BOUND: Final = timedelta(minutes=10)
 
 @dataclass(frozen=True)
 class Lag:
-    """How much of a source is in no table yet: records, the oldest one's time (UTC), and by part.
+    """The part of a source that is in no table yet: records, the oldest one's time (UTC), parts.
 
     `problem` says why it is not known, as where no broker answers.
     """
@@ -38,7 +38,7 @@ class Lag:
     problem: str | None = None
 
     def age(self, now: datetime) -> timedelta:
-        """How long the oldest unread record has waited."""
+        """The time for which the oldest unread record has waited."""
         return max(now - self.oldest, timedelta(0)) if self.oldest else timedelta(0)
 
     def sentence(self, now: datetime) -> str:
@@ -73,7 +73,7 @@ def lags_of(settings: Settings, streams: Iterable[AnyStream]) -> dict[str, Lag]:
 
 
 def keeps_up(settings: Settings, ingest: Ingest, now: datetime) -> CheckResult:
-    """Whether the oldest unread record is younger than `fresh_within`, if the group is to run."""
+    """True if the oldest unread record is younger than `fresh_within`, if the group is to run."""
     result = partial(CheckResult, name=KEEPS_UP, severity="warning")
     lag = lag_of(settings, ingest)
     if lag.problem:

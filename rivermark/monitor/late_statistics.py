@@ -61,7 +61,7 @@ class LateFrom:
 
 @dataclass(frozen=True, kw_only=True)
 class Lateness:
-    """How late the late rows of an ingest were; milliseconds behind the watermark they missed.
+    """The delay of an ingest's late rows: milliseconds behind the watermark they missed.
 
     `merged` of them are in the admitted table by now. `money` is the sum over all late rows and
     `money_share` its part of all valid rows' money; None where the ingest declares no money column.

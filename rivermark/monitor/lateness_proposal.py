@@ -1,4 +1,4 @@
-"""Which lateness an ingest should allow, read from how late its rows really were."""
+"""A lateness proposed for an ingest, read from how late its rows really were."""
 
 from __future__ import annotations
 

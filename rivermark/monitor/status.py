@@ -46,7 +46,7 @@ WHERE generation = newest GROUP BY stream
 
 @dataclass(frozen=True, kw_only=True)
 class StreamStatus:
-    """What is known of one stream. Numbers are totals; times are UTC.
+    """The state of one stream. Numbers are totals; times are UTC.
 
     `admitted`, `late` and `quarantined` are an ingest's; `rows` counts the rows in a derived
     stream's tables. `rows_day` came in the last 24 hours, `restarts` happened in the last 7 days.

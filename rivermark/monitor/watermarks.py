@@ -1,4 +1,4 @@
-"""How far each stream has come in event time, by what it has committed."""
+"""Progress of each stream in event time, by what it has committed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _watermark(lake: Lake, stream: AnyStream) -> datetime | None:
 
 @dataclass(frozen=True)
 class ProducerProgress:
-    """How far a producer of an ingest has come (UTC), and how far ahead of the slowest that is.
+    """The progress of a producer of an ingest (UTC), and its lead over the slowest.
 
     `heard` is when it brought its last valid row. `ahead_seconds` is None while nothing waits for
     it: it is idle, or brought no row yet.

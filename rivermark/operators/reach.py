@@ -1,4 +1,4 @@
-"""How far the rows of one result lie apart: what the operators of a build say of themselves.
+"""Distance of the rows of one result: what the operators of a build say of themselves.
 
 A day that is computed again reads rows around it. Whether those suffice, operators know: a window
 its size, the search for repeats its span. How long sessions last only the rows say: they are
@@ -29,7 +29,7 @@ Measure = Callable[[], Mapping[str, int | None]]
 
 @dataclass(frozen=True)
 class Reach:
-    """How far the rows that an operator makes one result of lie apart at most, in words too.
+    """The distance of rows of which an operator makes one result, at most, in words too.
 
     `step` is the largest span on whose multiples all borders of its windows lie.
     """
@@ -42,7 +42,7 @@ class Reach:
 
 @dataclass
 class BuildReach:
-    """What one call of a build declared. `days` are what is computed of a table, None on a stream.
+    """Declarations of one call of a build. `days` are those computed, None on a stream.
 
     Of a refreshed table `changed` are those of the days in which rows changed. Results of the days
     are made of rows at most `margin` away from them.
@@ -78,7 +78,7 @@ class BuildReach:
 
 
 def _observed(spark: SparkSession, observation: Observation) -> dict[str, int | None]:
-    """What was observed; nothing where Spark computed no rows to observe."""
+    """The observed metrics; nothing where Spark computed no rows to observe."""
     # Listeners are notified a moment after a computation has ended.
     spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     if observation._jo is None or not observation._jo.future().isCompleted():
@@ -100,7 +100,7 @@ def collecting(reach: BuildReach) -> Iterator[BuildReach]:
 
 
 def measuring() -> bool:
-    """Whether days of a table are computed, so that measures are taken."""
+    """Returns True if days of a table are computed, so that measures are taken."""
     current = _CURRENT.get()
     return current is not None and current.days is not None
 

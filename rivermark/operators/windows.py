@@ -110,10 +110,10 @@ def per_window(
     Raises DeclarationError for arguments in another order.
     """
     if not hasattr(window, "over") or not isinstance(event_time, str):
-        given = ", ".join(type(each).__name__ for each in (events, window, event_time))
+        types = ", ".join(type(each).__name__ for each in (events, window, event_time))
         raise DeclarationError(
             "per_window takes the rows, a window and the name of the event time, in this order, as "
-            f'in per_window(rides, TumblingWindow(HOUR), "event_time", ...); it got {given}'
+            f'in per_window(rides, TumblingWindow(HOUR), "event_time", ...); it got {types}'
         )
     start, end = F.col(f"{WINDOW}.start"), F.col(f"{WINDOW}.end")
     windows = events.groupBy(*keys, window.over(event_time).alias(WINDOW)).agg(

@@ -1,4 +1,4 @@
-"""What goes wrong in a process, said so that its author finds the event and the line."""
+"""Errors in a process, said so that its author finds the event and the line."""
 
 from __future__ import annotations
 

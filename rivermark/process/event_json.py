@@ -21,7 +21,7 @@ def to_json(value: Any) -> str:
 
 
 def of_json(text: str | bytes, kind: Any) -> Any:
-    """What `to_json` has written, as a value of the type.
+    """The value of a type from what `to_json` has written.
 
     Raises:
         msgspec.DecodeError: it is none.

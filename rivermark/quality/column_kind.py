@@ -1,4 +1,4 @@
-"""What a column holds: the family of its type, and the numbers that it has room for."""
+"""The kind of a column: the family of its type, and the numbers that it has room for."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Family = Literal[
 
 @dataclass(frozen=True)
 class ColumnKind:
-    """What a column holds.
+    """The kind of a column.
 
     `exact` are whole numbers and decimals, of `digits` digits with `scale` of them behind the
     point; whole numbers have `bits`. `local` are times without a zone. `shown` is the type's name.
@@ -43,7 +43,7 @@ class ColumnKind:
 
     @property
     def is_number(self) -> bool:
-        """Whether its values are numbers."""
+        """True if its values are numbers."""
         return self.family in ("exact", "float")
 
     @property
@@ -55,7 +55,7 @@ class ColumnKind:
         return largest.copy_negate(), largest
 
     def in_one_order(self, other: ColumnKind) -> bool:
-        """Whether values of both compare with nothing rounded."""
+        """Returns True if values of both compare with nothing rounded."""
         if self.family == other.family == "exact":
             whole = max(self.digits - self.scale, other.digits - other.scale)
             return whole + max(self.scale, other.scale) <= 38

@@ -1,4 +1,4 @@
-"""What DuckDB says of a condition that it cannot evaluate: one line, with the place in the text."""
+"""DuckDB's words for a condition that it cannot evaluate: one line, with the place."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BEFORE: Final = "SELECT (\n"
 
 
 def reason_of(error: duckdb.Error, text: str = "") -> str:
-    """What DuckDB says, in one line, with the place in the condition where it knows one."""
+    """The message of DuckDB in one line, with the place in the condition where it knows one."""
     _, _, rest = str(error).partition(": ")
     try:
         said = json.loads(rest)
@@ -40,7 +40,7 @@ def place_in(text: str, position: object) -> str:
 
 
 def quotes_needed(text: str, names: Sequence[str]) -> str:
-    """What to write for a column whose name is a word of SQL."""
+    """The spelling of a column whose name is a word of SQL."""
     words = set(re.findall(r'(?<!["\w])\w+(?!["\w])', text.lower()))
     meant = [name for name in names if name.lower() in words & _keywords()]
     return f'; {meant[0]} is a word of SQL: as a column it is written "{meant[0]}"' if meant else ""

@@ -75,7 +75,7 @@ def columns_of_value(text: str, schema: pa.Schema, bare: str, value: str) -> lis
 
 @lru_cache(maxsize=1024)
 def pattern_fault(pattern: str) -> str | None:
-    """Why a text is no regular expression of RE2; None where it is one."""
+    """The reason why a text is no regular expression of RE2; None where it is one."""
     import duckdb as errors
 
     try:

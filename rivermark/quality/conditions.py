@@ -124,7 +124,7 @@ class Conditions:
 
 
 def _in_order(made: pa.Table) -> pa.Table:
-    """What was made of rows in their order, without their places, which stand last."""
+    """The results of rows in the rows' order, without their places, which stand last."""
     *names, last = made.column_names
     places = made[last].to_numpy()
     if (places[1:] < places[:-1]).any():

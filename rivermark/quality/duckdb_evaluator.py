@@ -178,7 +178,7 @@ class DuckDbEvaluator:
         return tuple({c: _as_text(row[c]) for c in named or failing.columns} for row in rows)
 
     def failures_by_day(self, rule: SuiteRule) -> dict[date, int]:
-        """How many rows of each day break the rule; empty where its rows have no day.
+        """Number of rows of each day that break the rule; empty where its rows have no day.
 
         Days after 9999 are left out: Python has none.
         """
@@ -231,7 +231,7 @@ class DuckDbEvaluator:
         return f"day = CAST('{day.isoformat()}' AS DATE)" if "day" in columns else "false"
 
     def _is_open(self, column: str, *, of_table: bool) -> bool:
-        """Whether a column may be shown. A query may rename a personal value."""
+        """Returns True if a column may be shown. A query may rename a personal value."""
         if column in self.table.personal:
             return False
         own = of_table or not self.table.personal

@@ -168,7 +168,7 @@ def count_by_rule(
 
 
 def _counting(conditions: Iterable[Condition]) -> tuple[str, tuple[object, ...]]:
-    """What one scan selects: all rows, then for each condition where it applies and fails."""
+    """The selection of one scan: all rows, then for each condition where it applies and fails."""
     parts, values = ["count(*)"], list[object]()
     for condition in conditions:
         parts.append(f"count(*) FILTER (WHERE {condition.applies})")
@@ -194,7 +194,7 @@ def on_days(table: Table, days: Collection[date]) -> str:
 
 
 def reason_of(error: duckdb.Error, table: Table) -> str:
-    """What DuckDB says; of a table with personal columns only the kind of error."""
+    """The message of DuckDB; of a table with personal columns only the kind of error."""
     # The message may quote a value.
     return type(error).__name__ if table.personal else str(error).splitlines()[0]
 

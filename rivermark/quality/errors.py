@@ -8,7 +8,7 @@ from rivermark.model.errors import RivermarkError
 
 
 class Unanswered(RivermarkError):
-    """Why a rule has no answer: the `reason`, behind the names of its suite and of the rule."""
+    """A rule without an answer: the `reason`, behind the names of its suite and of the rule."""
 
     before_reason: ClassVar = ": "
 

@@ -35,7 +35,7 @@ class Evidence:
 
 
 def about_rows(rule: SuiteRule) -> bool:
-    """Whether rows break the rule, and DuckDB finds them."""
+    """Returns True if rows break the rule, and DuckDB finds them."""
     return isinstance(rule.question, RowQuestion | RowSearch)
 
 

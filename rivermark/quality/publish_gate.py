@@ -154,7 +154,7 @@ def _answering(
 
 
 def merged_by(stream: Stream, table: Table, columns: Sequence[str]) -> bool:
-    """Whether the table keeps one row for each value of the columns, whatever comes in."""
+    """Returns True if the table keeps one row for each value of the columns, whatever comes in."""
     return stream.output(table).updates_rows and set(table.keys) <= set(columns)
 
 
@@ -177,7 +177,7 @@ def forget(lake: Lake, table: Table) -> None:
 
 
 def _of_rows(rule: SuiteRule) -> bool:
-    """Whether some rows alone break the rule, whatever other rows there are."""
+    """Returns True if some rows alone break the rule, whatever other rows there are."""
     if isinstance(rule.question, NoRowsFrom | UsualRows | OfGreatExpectations):
         return False
     return rule.at_least == 1.0 and not (

@@ -31,7 +31,7 @@ class SuiteResult:
 
     @property
     def passed(self) -> bool:
-        """Whether no critical rule and no warning rule failed; rules of severity info only show."""
+        """True if no critical rule and no warning rule failed; rules of severity info only show."""
         return not any(r.severity != "info" for r in self.failures)
 
     @property

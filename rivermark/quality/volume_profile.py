@@ -1,4 +1,4 @@
-"""How many rows a day, or an hour, usually has: one profile, learned from those before it, in SQL.
+"""The usual number of rows of a day or an hour: one profile, learned from those before, in SQL.
 
 The profile is the median of the same weekday over eight weeks, where three of those days are known;
 else the median of the fourteen days before, where enough of those are. A median does not follow one
@@ -31,7 +31,7 @@ _SAMPLED: Final = f"k <= {NEAR_DAYS} OR k % 7 = 0"
 
 @dataclass(frozen=True)
 class Dialect:
-    """What DuckDB and Spark write differently, and days and hours.
+    """Differences of SQL between DuckDB and Spark, and days and hours.
 
     `local_day` takes a column and a zone, `quoted` a column's name. `later` is `slot` moved on by
     `k` days, `steps` are the values of `k`.

@@ -1,1 +1,1 @@
-"""Where results leave the lake."""
+"""Targets of results outside the lake."""

@@ -63,13 +63,13 @@ class _Writer(SinkWriter):
     def write(
         self, rows: Rows, identity: BatchIdentity, metadata: Mapping[str, Any] | None = None
     ) -> int:
-        given = as_rows(rows)
-        first = next(given.pieces(self._table.schema.fieldNames()), None)
+        batch_rows = as_rows(rows)
+        first = next(batch_rows.pieces(self._table.schema.fieldNames()), None)
         sample = [] if first is None else first.slice(0, self._most).to_pylist()
-        lines = [f"{self._table.name}, batch {identity.batch}: {given.count()} rows"]
+        lines = [f"{self._table.name}, batch {identity.batch}: {batch_rows.count()} rows"]
         lines += [f"  {self._shown(row)}" for row in sample]
         sys.stdout.write("\n".join(lines) + "\n")
-        return given.count()
+        return batch_rows.count()
 
     def _shown(self, row: Mapping[str, Any]) -> str:
         hidden = self._table.personal

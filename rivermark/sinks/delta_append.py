@@ -70,18 +70,18 @@ class AppendWriter(SinkWriter):
         self, rows: Rows, identity: BatchIdentity, metadata: Mapping[str, Any] | None = None
     ) -> int:
         """Append a batch, unless the table holds it."""
-        batch, given, described = identity.batch, as_rows(rows), dict(metadata or {})
-        files = given.files_in(self._table.path)
+        batch, batch_rows, described = identity.batch, as_rows(rows), dict(metadata or {})
+        files = batch_rows.files_in(self._table.path)
         if files is None:
-            plain = given.plain(SparkSession.builder.getOrCreate)
+            plain = batch_rows.plain(SparkSession.builder.getOrCreate)
             self._table.append_once(plain, batch, metadata=described)
         else:
             # As `OutputWriter.in_files` has had them written.
             self._table.append_files_once(files, batch, metadata=described, in_order=True)
-        return given.count()
+        return batch_rows.count()
 
     def files(self) -> TableFiles | None:
-        """How executors write data files that `write` commits as they are, where they can."""
+        """The writer of data files on executors that `write` commits, where there is one."""
         return self._table.files()
 
     def committed(self, rows: Rows, identity: BatchIdentity) -> Rows:

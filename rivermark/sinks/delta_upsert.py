@@ -111,7 +111,7 @@ def check_versioned(table: Table, version: str, keys: tuple[str, ...] = ()) -> N
 
 
 def is_deletion(deleted: str | None) -> str:
-    """Whether a row deletes its key, in SQL; unknown is no."""
+    """Returns True if a row deletes its key, in SQL; unknown is no."""
     return f"coalesce(({deleted}), false)" if deleted else "false"
 
 
@@ -190,12 +190,12 @@ class _Writer(SinkWriter):
         The last one says the batch: after a kill before it the batch is merged again, which changes
         nothing of what was merged.
         """
-        given = as_rows(rows)
-        count = given.count()
+        batch_rows = as_rows(rows)
+        count = batch_rows.count()
         parts = -(-count // MERGED)
         without = {name: value for name, value in metadata.items() if name != "batch"}
         for part in range(parts):
-            new = self._part(given, part, parts)
+            new = self._part(batch_rows, part, parts)
             new = self._with_keys(new, metadata)
             if new.num_rows:
                 described = metadata if part == parts - 1 else without

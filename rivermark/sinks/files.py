@@ -114,7 +114,7 @@ def folder_of(sink: FileSink, context: SinkContext) -> str:
 
 @dataclass(frozen=True)
 class Journal:
-    """What is to be done, with paths within the folder: files to delete, then files to rename."""
+    """The planned changes of a folder: files to delete, then files to rename."""
 
     delete: tuple[str, ...]
     rename: tuple[tuple[str, str], ...]

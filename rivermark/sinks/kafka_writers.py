@@ -73,7 +73,7 @@ class RowRefused(KafkaException):
 
 
 class KafkaWriter(SinkWriter):
-    """What all writers share: the topic, and what a row becomes."""
+    """The base of all writers: the topic, and what a row becomes."""
 
     def __init__(self, sink: KafkaSinkOptions, context: SinkContext) -> None:
         self._sink = sink
@@ -125,11 +125,11 @@ class KafkaWriter(SinkWriter):
         last = self.last()
         if last is not None and last.batch >= identity.batch:
             return 0
-        given = as_rows(rows)
+        batch_rows = as_rows(rows)
         self._refused, self._problem = [], ""
-        self._try("write", lambda: self._send(given, identity))
+        self._try("write", lambda: self._send(batch_rows, identity))
         self._last = identity
-        return given.count()
+        return batch_rows.count()
 
     @abstractmethod
     def _send(self, rows: BatchRows, identity: BatchIdentity) -> None:
@@ -396,7 +396,7 @@ class Repeating(KafkaWriter):
 
 
 def hint(cause: KafkaError) -> str:
-    """What to do about an error, where that is known."""
+    """The advice about an error, where one is known."""
     if cause.code() == KafkaError.INVALID_TRANSACTION_TIMEOUT:
         return (
             "; the brokers allow `transaction.max.timeout.ms` at most: give the sink "

@@ -36,7 +36,7 @@ def sinks_of(output: Output) -> tuple[Sink, ...]:
 def context_of(
     lake: Lake, output: Output, origin: Origin, on_conflict: Callable[[], None] = no_conflict
 ) -> SinkContext:
-    """What the sinks of an output are opened for."""
+    """The context in which the sinks of an output are opened."""
     return SinkContext(
         root=lake.root,
         retention=lake.retention,
@@ -64,20 +64,20 @@ class OutputWriter:
 
     @property
     def writes_once(self) -> bool:
-        """Whether the rows are read only once by all its sinks."""
+        """True if the rows are read only once by all its sinks."""
         return len(self._sinks) == 1
 
     @property
     def updates_rows(self) -> bool:
-        """Whether the table keeps the newest row of a key, and not each batch as it came."""
+        """True if the table keeps the newest row of a key, and not each batch as it came."""
         return self._sinks[0][0].updates_rows
 
     def table_has(self, batch: int) -> bool:
-        """Whether the table holds that batch."""
+        """Returns True if the table holds that batch."""
         return _holds(self._sinks[0][1], batch)
 
     def has(self, batch: int) -> bool:
-        """Whether nothing of that batch is left to write."""
+        """Returns True if nothing of that batch is left to write."""
         return all(
             _holds(writer, batch)
             for sink, writer in self._sinks
@@ -119,19 +119,19 @@ class OutputWriter:
         """
         identity = self._origin.batch(batch)
         repeated = self.table_has(batch)
-        given = as_rows(rows)
+        batch_rows = as_rows(rows)
         if repeated:
-            given = as_rows(self._sinks[0][1].committed(given, identity))
+            batch_rows = as_rows(self._sinks[0][1].committed(batch_rows, identity))
         for sink, writer in self._sinks[1:] if repeated else self._sinks:
             if not (repeated and sink.delivery.guarantee == "at most once"):
                 self._origin.check()
-                writer.write(given, identity, metadata)
+                writer.write(batch_rows, identity, metadata)
                 if sink.keeps_last:
                     note_written(self._lake, self._name_of(sink), self._origin, batch)
-        return given.count()
+        return batch_rows.count()
 
     def _name_of(self, sink: Sink) -> str:
-        """What notes of a target are called."""
+        """The name of a target's notes."""
         return f"{self.table.name}-{sha256(sink.target.encode()).hexdigest()[:12]}"
 
     def _check_not_behind(self, sink: Sink, last: BatchIdentity | None) -> None:

@@ -107,7 +107,7 @@ class _SentAhead(SinkWriter):
 
 
 class RealTime(NamedTuple):
-    """What a stream sends in real time: the ingest that it reads, the output, and its sink."""
+    """A stream's sending in real time: the ingest that it reads, the output, and its sink."""
 
     ingest: Ingest
     output: Output
@@ -115,7 +115,7 @@ class RealTime(NamedTuple):
 
 
 def real_time_of(stream: AnyStream) -> RealTime | None:
-    """What a stream sends in real time; None where it has no such sink."""
+    """The real-time part of a stream; None where it has no such sink."""
     if isinstance(stream, Ingest):
         return None
     for output in stream.outputs:

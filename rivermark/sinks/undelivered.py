@@ -63,7 +63,7 @@ def keyed(identity: BatchIdentity, bodies: Iterable[bytes]) -> Iterator[tuple[by
 
 
 class Undelivered:
-    """What one target did not take of one output."""
+    """The rows of one output that one target did not take."""
 
     def __init__(self, context: SinkContext, target: str) -> None:
         self._target = target
@@ -107,7 +107,7 @@ class Undelivered:
         ]
 
     def waiting(self) -> list[dict[str, Any]]:
-        """What this target did not take and has not got since, in the order in which it came.
+        """The rows that this target did not take and has not got since, in their order.
 
         Rows of earlier releases name no target: they are taken for those of it.
         """

@@ -89,7 +89,7 @@ class WebhookSink(Sink):
 
     @property
     def target(self) -> str:
-        """Where the requests go."""
+        """The target of the requests."""
         return f"webhook {self._place}"
 
     def open(self, context: SinkContext) -> SinkWriter:
@@ -102,7 +102,7 @@ class WebhookSink(Sink):
 
 
 def may_pass(reason: str) -> bool:
-    """Whether a request that was not delivered may be some other time, without a person."""
+    """Returns True if a request that was not delivered may be some other time, without a person."""
     return not any(reason == f"answered {status}" for status in FINAL)
 
 
@@ -129,9 +129,9 @@ class _Writer(SinkWriter):
     def write(
         self, rows: Rows, identity: BatchIdentity, metadata: Mapping[str, Any] | None = None
     ) -> int:
-        given = as_rows(rows)
+        batch_rows = as_rows(rows)
         failed, silent = [], ""
-        for body, key in keyed(identity, self._bodies(given)):
+        for body, key in keyed(identity, self._bodies(batch_rows)):
             if silent:
                 # Each would be waited for as long, and the stream with it.
                 failed.append(Refused(body, key, silent, 0))
@@ -143,18 +143,18 @@ class _Writer(SinkWriter):
         # Of a batch that comes again those of the first time count: the others were delivered.
         self._undelivered.write(failed, identity)
         self._may_wait = self._may_wait or bool(failed)
-        if given.count() and not failed and self._may_wait:
+        if batch_rows.count() and not failed and self._may_wait:
             waiting = [row for row in self._undelivered.waiting() if may_pass(row["reason"])]
             self._send_again(waiting[:RESENT_AT_ONCE])
             self._may_wait = len(waiting) > RESENT_AT_ONCE
-        return given.count()
+        return batch_rows.count()
 
     def resend(self, waiting: Sequence[Mapping[str, Any]]) -> list[str | None]:
         reasons = self._send_again(waiting)
         return [*reasons, *[reasons[-1]] * (len(waiting) - len(reasons))]
 
     def _send_again(self, waiting: Sequence[Mapping[str, Any]]) -> list[str | None]:
-        """Why each was not delivered, up to the first that had no answer."""
+        """The reason why each was not delivered, up to the first that had no answer."""
         reasons: list[str | None] = []
         for row in waiting:
             reason, _, answered = self._deliver(row["body"].encode(), row["idempotency_key"])

@@ -1,4 +1,4 @@
-"""What tests of streams and process functions use; ships with the package."""
+"""Tools for tests of streams and process functions; ships with the package."""
 
 from rivermark.testing.batch_invariance import (
     Arrival,

@@ -1,4 +1,4 @@
-"""Whether a process gives the same however its arrivals are cut into batches."""
+"""Batch invariance: a process gives the same however its arrivals are cut into batches."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Arrival = InputEvent
 
 @dataclass(frozen=True)
 class Invariant:
-    """What every cut gave: the outputs of the whole story, its last state, and late arrivals.
+    """The results of every cut: the outputs of the whole story, its last state, late arrivals.
 
     The late ones never reached the process, as behind an ingest's admission.
     """

@@ -104,7 +104,7 @@ class ProcessHarness(Generic[Event, Out]):
 
     @property
     def state(self) -> bytes | None:
-        """What is stored, None when nothing is."""
+        """The stored value, None when there is none."""
         return self._state
 
     def restore(self, state: bytes | None) -> None:
@@ -153,7 +153,7 @@ class ProcessHarness(Generic[Event, Out]):
         return len(self._bucket().held)
 
     def is_empty(self) -> bool:
-        """Whether nothing is stored: no state, no timer, no waiting event."""
+        """Returns True if nothing is stored: no state, no timer, no waiting event."""
         return self._state is None
 
     def close(self) -> None:

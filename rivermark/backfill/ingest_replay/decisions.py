@@ -73,7 +73,7 @@ class Turn:
 
 @dataclass(frozen=True, kw_only=True)
 class IngestReplay:
-    """What a replay of days decides differently; `sample` holds the first changed rows."""
+    """Decisions that a replay of days changes; `sample` holds the first changed rows."""
 
     stream: str
     first: date

@@ -58,7 +58,7 @@ class SideTables:
 
 @dataclass(frozen=True)
 class Replayed:
-    """What was read: batches from `first_batch` to `last_batch`, files and rows."""
+    """The input of a replay: batches from `first_batch` to `last_batch`, files and rows."""
 
     first_batch: int
     last_batch: int

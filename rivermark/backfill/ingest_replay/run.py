@@ -22,7 +22,7 @@ def replay_ingest(
     *,
     lateness_seconds: float | None = None,
 ) -> IngestReplay:
-    """How admission would decide about the rows of these days, as the ingest is declared now.
+    """Decides about the rows of these days again, as the ingest is declared now.
 
     `lateness_seconds` takes the place of the declared lateness. Published tables are only read.
     Raises RivermarkError for a stream that admits no rows or has not run.

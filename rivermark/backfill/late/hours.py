@@ -1,4 +1,4 @@
-"""How many rows of a table lie in each hour of event time, and what admission made of them."""
+"""Number of rows of a table in each hour of event time, and what admission made of them."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class StartedMerge:
 
 @dataclass(frozen=True, kw_only=True)
 class MergeResult:
-    """What a merge added to an ingest's admitted table, and between which versions of it.
+    """Rows that a merge added to an ingest's admitted table, and between which versions of it.
 
     No late row of batches up to `merged_through` is left.
     """
@@ -89,7 +89,7 @@ def merged_through(lake: Lake, ingest: Ingest) -> int:
 
 
 def rows_merged(lake: Lake, ingest: Ingest) -> int:
-    """How many late rows were merged into the ingest's table, by what was recorded."""
+    """Number of late rows merged into the ingest's table, by what was recorded."""
     return int(_of_ingest(lake, ingest, "sum(rows)") or 0)
 
 

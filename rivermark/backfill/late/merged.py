@@ -1,4 +1,4 @@
-"""Which late rows have been merged into the admitted table, and which have not.
+"""Late rows that have been merged into the admitted table, and those that have not.
 
 A row's place (batch, file, line) is the same in both tables, and no two rows share one. So a late
 row is merged when the admitted table holds its place. The record of merges, which is written before

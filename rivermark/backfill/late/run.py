@@ -42,7 +42,7 @@ from rivermark.settings import Settings
 
 @dataclass
 class MergeReport:
-    """What a merge did: days of ingests, and what became of the streams downstream.
+    """Result of a merge: days of ingests, and what became of the streams downstream.
 
     `resumed` counts interrupted merges that are finished now.
     """
@@ -118,7 +118,7 @@ def merge_late(
 
 
 def anything_to_merge(settings: Settings, topology: Topology, ingests: Sequence[Ingest]) -> bool:
-    """Whether a merge now would do something. Starts no Spark."""
+    """Returns True if a merge now would do something. Starts no Spark."""
     lake = settings.lake()
     return bool(
         mergeable(settings, ingests)

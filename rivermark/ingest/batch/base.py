@@ -50,7 +50,7 @@ class SplitStatistics:
 
 @dataclass(frozen=True)
 class RowShape:
-    """What has to be known of an ingest's rows to divide them. It may be pickled.
+    """The facts about an ingest's rows that divide them. It may be pickled.
 
     `time` is the column of event times, `mark` that of marks, `columns` are those of the admitted
     table; where it `carries` the watermark that the row's split left, that column comes behind.
@@ -110,7 +110,7 @@ class ParsedBatch(ABC):
 
 
 def may_exceed(statistics: SplitStatistics | None, bounds: Bounds) -> bool:
-    """Whether a split can hold late rows or rows ahead, by its span of event times."""
+    """Returns True if a split can hold late rows or rows ahead, by its span of event times."""
     if statistics is None or statistics.oldest is None or statistics.newest is None:
         return False
     behind = bounds.watermark is not None and statistics.oldest <= bounds.watermark

@@ -108,7 +108,7 @@ class StagedBatch(ParsedBatch):
         return marked
 
     def _is_again(self, chunk: Chunk, bounds: Mapping[str, Bounds]) -> bool:
-        """Whether bounds that were not known when it was written change where its rows go."""
+        """True if bounds that were not known when it was written change where its rows go."""
         if "raw" not in chunk.files:
             return False
         own = ((figures, bounds[name]) for name, figures in chunk.splits.items() if name in bounds)

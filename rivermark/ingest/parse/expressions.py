@@ -31,7 +31,7 @@ DAY: Final = Expected("day", "a date", (DateType,))
 def expression_faults(
     spark: SparkSession, stream: str, contract: Contract
 ) -> Iterator[DeclarationError]:
-    """What is wrong with each rule and each reader of a contract that is a Spark column."""
+    """Faults of a contract's rules and readers that are Spark columns."""
     columns = [*contract.columns(), *RAW_SCHEMA]
     rows = spark.createDataFrame([], StructType(columns))
     for rule in contract.rules:
@@ -49,7 +49,7 @@ def expression_fault(
     place: Place | None,
     expected: Expected | None = None,
 ) -> DeclarationError | None:
-    """Why what `make` returns cannot be computed of the rows, or is not what is expected.
+    """The reason why the result of `make` cannot be computed of rows, or is not as expected.
 
     `place` is where it was declared, for errors that have no line of their own.
     """

@@ -94,7 +94,7 @@ def with_rules_in_real_time(rows: DataFrame, contract: Contract) -> DataFrame:
 
 
 def rule_faults(stream: str, contract: Contract) -> Iterator[DeclarationError]:
-    """What is wrong with each rule that is SQL; nothing where they are right."""
+    """Faults of the rules that are SQL; none where they are right."""
     for rule in contract.rules:
         if isinstance(rule.broken, str):
             try:

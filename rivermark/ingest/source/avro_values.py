@@ -42,7 +42,7 @@ class RepeatedKey(str):
 
 
 def is_endless(schema: Any) -> bool:
-    """Whether a record of a parsed schema may hold another one of its type, without end.
+    """Returns True if a record of a parsed schema may hold another one of its type, without end.
 
     fastavro's reader in C follows those until its stack ends, and the process with it.
     """

@@ -94,7 +94,7 @@ class DeltaSource(TableSource):
 
     @property
     def description(self) -> str:
-        """Which table, and how it is read."""
+        """The table, and how it is read."""
         how = "its change data feed" if self.changes == "feed" else "by appends"
         return f"The Delta table `{self.table}`, {how}."
 
@@ -115,7 +115,7 @@ class DeltaSource(TableSource):
 
 @dataclass(frozen=True)
 class _Commit:
-    """What a source needs of a commit: its operation, time, and files by their actions."""
+    """The parts of a commit that a source needs: operation, time, and files by their actions."""
 
     operation: str
     at: datetime
@@ -385,5 +385,5 @@ def mark_of(path: str) -> str | None:
 
 
 def is_snapshot(name: str) -> bool:
-    """Whether a split of that name is the whole table."""
+    """Returns True if a split of that name is the whole table."""
     return name.startswith("snapshot-")

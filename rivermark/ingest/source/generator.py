@@ -77,7 +77,7 @@ class RateSource(Source):
 
     @property
     def description(self) -> str:
-        """What is generated."""
+        """The kind of rows that are generated."""
         return f"Generated rows, {self.rows_per_second:g} a second."
 
     def open(self, landing_root: str) -> SourceReader:
@@ -141,7 +141,7 @@ class ElementsSource(Source):
 
     @property
     def description(self) -> str:
-        """How many there are."""
+        """The number of rows."""
         return f"{len(self.elements)} fixed records."
 
     def open(self, landing_root: str) -> SourceReader:
@@ -201,7 +201,7 @@ class SocketSource(Source):
 
     @property
     def description(self) -> str:
-        """Where lines come from."""
+        """The place from which lines come."""
         return f"Lines that {self.name} sends."
 
     def open(self, landing_root: str) -> SourceReader:

@@ -77,7 +77,7 @@ class PostgresSource(Source):
 
     @property
     def description(self) -> str:
-        """Which table it is."""
+        """The table."""
         return f"Rows of the table `{self.table}` in PostgreSQL."
 
     def open(self, landing_root: str) -> SourceReader:
@@ -86,7 +86,7 @@ class PostgresSource(Source):
 
 
 class _Read(NamedTuple):
-    """What is known of a read of the table: its number, when it was, and the version then."""
+    """A read of the table: its number, its time, and the version then."""
 
     number: int
     at: str
@@ -94,7 +94,7 @@ class _Read(NamedTuple):
 
 
 class _Position(msgspec.Struct):
-    """What a start needs of a split's path, whose lines are passed over."""
+    """The part of a split's path that a start needs, whose lines are passed over."""
 
     read: _Read
     parts: int

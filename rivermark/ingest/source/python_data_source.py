@@ -54,7 +54,7 @@ class PythonDataSource(Source):
 
     @property
     def description(self) -> str:
-        """Which data source it is."""
+        """The data source."""
         return f"Records of the Python data source `{self.name}`."
 
     def open(self, landing_root: str) -> SourceReader:

@@ -47,10 +47,10 @@ def in_ranges(rows: DataFrame, event_time: str) -> DataFrame:
     at = F.unix_micros(F.col(event_time).cast("timestamp"))
     shares = [i / QUANTILES for i in range(1, QUANTILES)]
     counted, ends = F.count(F.lit(1)).alias("n"), F.percentile_approx(at, shares, 10_000)
-    [found] = rows.agg(counted, ends.alias("ends")).toArrow().to_pylist()
+    [figures] = rows.agg(counted, ends.alias("ends")).toArrow().to_pylist()
     cores = rows.sparkSession.sparkContext.defaultParallelism
-    wanted = max(-(-found["n"] // FILE_ROWS), min(cores, found["n"] // LEAST_ROWS))
-    parts, every = min(wanted, QUANTILES), found["ends"] or []
+    wanted = max(-(-figures["n"] // FILE_ROWS), min(cores, figures["n"] // LEAST_ROWS))
+    parts, every = min(wanted, QUANTILES), figures["ends"] or []
     bounds = sorted({every[i * QUANTILES // parts - 1] for i in range(1, parts) if every})
     if not bounds:
         return rows.coalesce(1)

@@ -61,7 +61,7 @@ class KnownVersion:
 
     @property
     def declared(self) -> tuple[Any, Any] | None:
-        """What the features follow from: metadata and protocol."""
+        """The source of the features: metadata and protocol."""
         if self.checksum is None:
             return None
         return self.checksum["metadata"], self.checksum["protocol"]
@@ -78,7 +78,7 @@ class DeltaCommitter:
         self._known: KnownVersion | None = None
 
     def files(self) -> TableFiles | None:
-        """How files of the table are written now; None where delta-rs has to write them."""
+        """The writer of the table's files as it is now; None where delta-rs has to write them."""
         known = self._newest() if self._able else None
         if known is None or known.features is None:
             return None
@@ -178,7 +178,7 @@ class DeltaCommitter:
         return known_at(version, entry, checksum or checksum_of(self._path, version), known)
 
     def _entry(self, version: int) -> tuple[int, int] | None:
-        """What tells the log entry of a version from another one; None where there is none."""
+        """The identity of a version's log entry; None where there is none."""
         try:
             entry = self._place(version).stat()
         except FileNotFoundError:

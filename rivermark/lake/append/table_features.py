@@ -1,4 +1,4 @@
-"""What a table's metadata requires of an append: columns, statistics, checkpoints."""
+"""Demands of a table's metadata on an append: columns, statistics, checkpoints."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def features_of(metadata: Mapping[str, Any], protocol: Mapping[str, Any]) -> Tab
 
 
 def _asks(field: Mapping[str, Any]) -> bool:
-    """Whether a column, or one inside it, asks more of its writer than a type."""
+    """Returns True if a column, or one inside it, asks more of its writer than a type."""
     kind = field["type"]
     inner = kind.get("fields", ()) if isinstance(kind, dict) else ()
     rules = any(key.startswith("delta.") for key in field["metadata"])

@@ -1,4 +1,4 @@
-"""How data files of a table are written, as a value that travels to tasks of executors."""
+"""Writing of a table's data files, as a value that travels to tasks of executors."""
 
 from __future__ import annotations
 

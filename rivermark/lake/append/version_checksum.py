@@ -80,7 +80,7 @@ def checksum_after(before: Checksum, commit: Actions) -> Checksum | None:
 
 
 def actions_of(store: fs.FileSystem, folder: str, version: int) -> Actions:
-    """What a commit says, line by line; nothing where the log does not hold it."""
+    """The actions of a commit, line by line; nothing where the log does not hold it."""
     try:
         return read_entry(store, folder, version)
     except FileNotFoundError:
@@ -127,7 +127,7 @@ def _of_state(table_path: str, store: fs.FileSystem, folder: str, version: int) 
 
 
 def _is_of(metadata: dict[str, Any], table: DeltaTable) -> bool:
-    """Whether an opened version has that metadata."""
+    """Returns True if an opened version has that metadata."""
     state = table.metadata()
     fields = json.loads(metadata["schemaString"])["fields"]
     return (

@@ -1,1 +1,1 @@
-"""Whether the files of a table are whole: its log, its table checkpoints, its data files."""
+"""Integrity of a table's files: its log, its table checkpoints, its data files."""

@@ -56,7 +56,7 @@ def check_data_file(folder: str, name: str) -> None:
 
 
 def damage_of(path: Path) -> str | None:
-    """What is wrong with a data file, beyond what its pages say."""
+    """The fault of a data file, beyond what its pages say."""
     with path.open("rb") as file:
         footer, start = _footer(file)
     named = NAMED.fullmatch(path.name)
@@ -102,7 +102,7 @@ def name_with_checksum(name: str, content: pa.Buffer) -> str:
 
 
 def lacks_checksums(path: Path) -> bool:
-    """Whether nothing beside a data file, nor its name, says what it has to be."""
+    """Returns True if nothing beside a data file, nor its name, says what it has to be."""
     return NAMED.fullmatch(path.name) is None and not sidecar_of(path).exists()
 
 

@@ -81,7 +81,7 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
 
 
 def sums_problem(table_path: str) -> Fault | None:
-    """Whether the newest version's checksum file counts other files than the log has."""
+    """The fault of the newest checksum file, where it counts other files than the log has."""
     table = DeltaTable(table_path)
     folder = filesystem(f"{table_path}/_delta_log")[1]
     sums = read_sums(folder, table.version(), drop=False)
@@ -100,7 +100,7 @@ def sums_problem(table_path: str) -> Fault | None:
 
 
 def data_file_problem(file: DataFile, *, quick: bool = False) -> str | None:
-    """What is wrong with a data file; `quick` leaves out what would read all of it."""
+    """The fault of a data file; `quick` leaves out what would read all of it."""
     try:
         size = file.path.stat().st_size
         if size != file.size:
@@ -125,7 +125,7 @@ def data_file_problem(file: DataFile, *, quick: bool = False) -> str | None:
 
 
 def _wrong_bound(file: DataFile, footer: pq.FileMetaData) -> str | None:
-    """Whether a file holds values beyond the bounds by which readers skip it.
+    """The fault of a file that holds values beyond the bounds by which readers skip it.
 
     Of whole numbers, dates, times and short texts: others are cut or rounded in the log.
     """
@@ -145,7 +145,7 @@ def _wrong_bound(file: DataFile, footer: pq.FileMetaData) -> str | None:
 
 
 def _beyond(less: Any, more: Any) -> bool:
-    """Whether a value that has to be the larger one is the smaller."""
+    """Returns True if a value that has to be the larger one is the smaller."""
     if type(less) is not type(more) or not isinstance(less, (int, date, str)):
         return False
     if isinstance(less, str) and max(len(less), len(more)) >= CUT_TEXT:

@@ -1,4 +1,4 @@
-"""What a walk over the files of a lake finds."""
+"""A finding of a walk over the files of a lake."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def stamp_of(path: Path) -> Stamp:
 
 
 def is_known(path: Path) -> bool:
-    """Whether the file was whole as it is."""
+    """Returns True if the file was whole as it is."""
     known = CHECKED.get(str(path.parent), {}).get(path.name)
     return known is not None and known == stamp_of(path)
 

@@ -55,7 +55,7 @@ def actions_in(path: str, content: bytes) -> Actions:
 
 
 def complete(actions: Actions) -> bool | None:
-    """Whether an entry holds what its commitInfo says was added; None where that says nothing.
+    """True if an entry holds what its commitInfo says was added; None where that says nothing.
 
     Of files where delta-rs or this project counted them; of rows with Spark, whose count of files
     has those in it that turned out empty.
@@ -96,5 +96,5 @@ def table_in(path: str) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """What Arrow says of a file, without the lines that follow."""
+    """The message of Arrow about a file, without the lines that follow."""
     return str(error).strip().split("\n", 1)[0]

@@ -93,7 +93,7 @@ def _version(damage: Damage) -> int:
 
 
 def _tells_nothing(damage: Damage) -> bool:
-    """Whether nothing at all can be known of what an entry held."""
+    """Returns True if nothing at all can be known of what an entry held."""
     return damage.problem.startswith(("is empty", "holds nothing", "cannot be read"))
 
 
@@ -130,7 +130,7 @@ def _fault_of_parts(listing: LogListing, version: int, lost: str) -> Fault:
 
 
 def _can_be_rebuilt(listing: LogListing, version: int) -> bool:
-    """Whether the entries that a table checkpoint stands for are there, from the one before on."""
+    """True if the entries that a table checkpoint stands for are there, from the one before on."""
     before = max((v for v in listing.checkpoints if v < version), default=None)
     first = 0 if before is None else before + 1
     return all(v in listing.entries for v in range(first, version + 1))

@@ -133,7 +133,7 @@ def _parts_of(path: Path, content: bytes) -> list[Path]:
 
 
 def _check_state(path: Path, *, drop: bool) -> None:
-    """Whether a table checkpoint holds the files that the checksum file of its version counts."""
+    """Checks that a table checkpoint holds the files that its version's checksum file counts."""
     try:
         with pq.ParquetFile(path) as file:
             adds = file.read(columns=["add.path", "add.size"], use_threads=False)["add"]
@@ -151,7 +151,7 @@ def _check_state(path: Path, *, drop: bool) -> None:
 
 
 def _check_sums(folder: str, version: int, actions: Actions, sums: Checksum, *, drop: bool) -> None:
-    """Whether an entry brings as many files as the checksums before and after it say, at least.
+    """Checks that an entry brings as many files as the checksums before and after it say, at least.
 
     One that counts its files itself, and has them, is believed more than the checksum file.
     """
@@ -171,7 +171,7 @@ def _check_sums(folder: str, version: int, actions: Actions, sums: Checksum, *, 
 
 
 def _check_repeated(path: Path, content: int, version: int) -> None:
-    """Whether an entry is a copy of an earlier one: a stream would read its files twice."""
+    """Checks that an entry is no copy of an earlier one: a stream would read its files twice."""
     seen = _CONTENTS.setdefault(str(path.parent), {})
     earlier = seen.setdefault(content, version)
     keep_newest(seen)

@@ -22,7 +22,7 @@ HEADER: Final = 8
 
 
 def sidecar_of(path: Path) -> Path:
-    """Where the checksums of a file lie."""
+    """The path of a file's checksums."""
     return path.with_name(f".{path.name}.crc")
 
 
@@ -44,7 +44,7 @@ def delete_with_sidecar(path: Path) -> None:
 
 
 def agrees(path: Path, content: bytes | None = None) -> bool | None:
-    """Whether a file agrees with its checksum file; None without one that could tell."""
+    """Returns True if a file agrees with its checksum file; None without one that could tell."""
     sums = _sums_of(path)
     if sums is None:
         return None

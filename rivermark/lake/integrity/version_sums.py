@@ -1,4 +1,4 @@
-"""What stands in a version checksum file, and whether it can be believed.
+"""Content of a version checksum file, and whether it can be believed.
 
 To Delta's fields ours adds `rivermark`: the version, the CRC-32 of the log entry beside it, and
 that of the file itself. By the entry's a change to it is noticed that leaves it readable, by the
@@ -47,7 +47,7 @@ def sums_in(content: bytes, version: int) -> Checksum | None:
 
 
 def entry_agrees(sums: Checksum, entry: bytes) -> bool | None:
-    """Whether a log entry is the one that its checksum file was made for; None where not said."""
+    """True if a log entry is the one that its checksum file was made for; None where not said."""
     known = sums.get(OWN, {}).get(ENTRY)
     return None if known is None else known == zlib.crc32(entry)
 

@@ -1,4 +1,4 @@
-"""What a table's log must not forget when it is shortened: the newest batch of each stream.
+"""Facts that a table's log must keep when it is shortened: the newest batch of each stream.
 
 A stream that starts again looks in the log for its own last batch. One that stood still for longer
 than the log reaches back would not find it, and could not distinguish a replay from a first write.

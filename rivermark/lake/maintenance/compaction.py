@@ -30,7 +30,7 @@ SMALL_BYTES: Final = 256 * 1024
 
 
 def compactable(table: DeltaTable, target: int = TARGET_BYTES) -> int:
-    """How many files of that version are small enough to be joined; 0 when it would not pay."""
+    """Number of that version's files small enough to be joined; 0 when it would not pay."""
     small = sum(size < target for size in file_sizes(table))
     return small if small >= FEWEST else 0
 

@@ -27,7 +27,7 @@ BUSY: Final = "days of it are being computed again: the next maintenance takes i
 
 @dataclass
 class MaintenanceResult:
-    """What the maintenance of a table did (or, dry, would do); `notes` say what it left and why.
+    """Result of a table's maintenance (or, dry, its plan); `notes` say what it left and why.
 
     `failed` is why the table could not be looked after; the numbers are unknown then.
     """

@@ -10,7 +10,7 @@ from rivermark.lake.log import CommitLog
 
 @dataclass(frozen=True)
 class Reader:
-    """What a stream still needs of a table: rows that it has not read, and log entries.
+    """The needs of a stream that reads a table: rows that it has not read, and log entries.
 
     `version` is the first one of which it may still read rows. `snapshot` says that it is reading
     that version as a whole, and what was committed since afterwards.
@@ -36,7 +36,7 @@ class Reader:
         return self.version if self.snapshot else self.version - 1
 
     def lags(self, log: CommitLog, before: int) -> bool:
-        """Whether it has still to read rows that were committed before that version."""
+        """Returns True if it has still to read rows that were committed before that version."""
         return log.adds_rows(self.behind + 1, before)
 
 

@@ -1,4 +1,4 @@
-"""How large a table is on disk: its files, those of its newest version, and its log."""
+"""Size of a table on disk: its files, those of its newest version, and its log."""
 
 from __future__ import annotations
 

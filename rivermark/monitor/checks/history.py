@@ -64,7 +64,7 @@ class RecordedResult:
 
     @property
     def passed(self) -> bool:
-        """Whether the check passed."""
+        """True if the check passed."""
         return self.result == "held"
 
 
@@ -78,12 +78,12 @@ class Evaluation:
 
     @property
     def passed(self) -> bool:
-        """Whether the check was evaluated and passed."""
+        """True if the check was evaluated and passed."""
         return self.result is not None and self.result.passed
 
     @property
     def observed(self) -> str:
-        """What was observed, in words, or why nothing was."""
+        """The observation in words, or why there was none."""
         return self.result.observed if self.result else f"cannot be evaluated: {self.problem}"
 
     def recorded(self, at: datetime) -> RecordedResult:

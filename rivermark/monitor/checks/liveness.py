@@ -1,4 +1,4 @@
-"""Whether a stream that should run does: its last heartbeat and its last batch."""
+"""Liveness of a stream that should run: its last heartbeat and its last batch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WITHOUT_PROGRESS: Final = timedelta(minutes=10)
 
 
 def alive(settings: Settings, stream: AnyStream, now: datetime) -> CheckResult:
-    """Whether the stream sends heartbeats and makes progress, if its group's desired state is run.
+    """True if the stream sends heartbeats and makes progress, if its group's desired state is run.
 
     Raises:
         UnreadableState: Its heartbeat cannot be read, so nothing is known.

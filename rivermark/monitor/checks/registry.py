@@ -1,4 +1,4 @@
-"""Which checks a stream has, by what it declares."""
+"""Checks of a stream, by what it declares."""
 
 from __future__ import annotations
 

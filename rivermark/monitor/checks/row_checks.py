@@ -33,7 +33,7 @@ EXAMPLES: Final = 10
 
 
 def rows_delivered(settings: Settings, stream: Stream) -> CheckResult:
-    """Whether no row of the stream waits because a target outside the lake did not take it."""
+    """True if no row of the stream waits because a target outside the lake did not take it."""
     waiting = {
         table.name: rows
         for table in undelivered_tables(stream)
@@ -82,7 +82,7 @@ def _share(name: str, what: str, part: int, whole: int, bound: float) -> CheckRe
 
 
 def rows_unique(settings: Settings, table: Table) -> CheckResult:
-    """Whether the table's declared keys identify its rows, which a restart must not change.
+    """Returns True if the table's declared keys identify its rows, which a restart must not change.
 
     Only rows that came since it last held are looked at, beside those that may have their keys.
     """
@@ -112,7 +112,7 @@ def rows_unique(settings: Settings, table: Table) -> CheckResult:
 
 
 def static_rows_unique(settings: Settings, stream: Stream) -> CheckResult:
-    """Whether each table that the stream joins whole has one row a key."""
+    """Returns True if each table that the stream joins whole has one row a key."""
     tables = [t for t in map(table_of, stream.static) if t.keys]
     results = [rows_unique(settings, table) for table in tables]
     repeated = not all(r.passed for r in results)
@@ -143,7 +143,7 @@ def _never_filled(lookup: Table) -> str:
 
 
 def rows_have_days(settings: Settings, stream: str) -> CheckResult:
-    """Whether every row that a refreshed stream read or built has a day, over all its batches.
+    """True if every row that a refreshed stream read or built has a day, over all its batches.
 
     Its tables are written by days, so one without is in none of them.
     """

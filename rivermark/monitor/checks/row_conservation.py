@@ -1,4 +1,4 @@
-"""Where each landed row went: exactly one of admitted, late, quarantined.
+"""The place of each landed row: exactly one of admitted, late, quarantined.
 
 A late row that was merged since lies in the admitted table as well. It counts as late, once: a row
 that is merged twice does not add up.
@@ -70,7 +70,7 @@ PLACES: Final = ("landed", "admitted", "late", "quarantined")
 def rows_accounted_for(
     settings: Settings, ingest: Ingest, *, newest_batches: int | None = NEWEST_BATCHES
 ) -> CheckResult:
-    """Whether, file by file, rows in = admitted + late + quarantined, and as many as were counted.
+    """True if, file by file, rows in = admitted + late + quarantined, as many as were counted.
 
     Counts only files whose outcome is recorded, which is the last step of a batch's admission: a
     batch in progress is neither counted nor missing.

@@ -1,4 +1,4 @@
-"""Whether version retention holds: the oldest version it covers is read, from end to end."""
+"""Version retention put to the test: the oldest version it covers is read, from end to end."""
 
 from __future__ import annotations
 

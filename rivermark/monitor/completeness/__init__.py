@@ -1,1 +1,1 @@
-"""Whether days are complete."""
+"""Completeness of days."""

@@ -68,7 +68,7 @@ def completeness_checks(topology: Topology, stream: AnyStream) -> tuple[StreamCh
 
 
 def days_complete(settings: Settings, topology: Topology, ingest: Ingest) -> CheckResult:
-    """Whether the newest days of the ingest are complete; each of them is an example."""
+    """Returns True if the newest days of the ingest are complete; each of them is an example."""
     reached = watermarks_of(settings, [ingest])
     days = newest_ingest_days(settings, topology, ingest, reached, NEWEST_DAYS)
     failed = [d for d in days if d.state == "fail"]
@@ -179,7 +179,7 @@ def late_rows(settings: Settings, ingest: Ingest) -> CheckResult:
 
 
 def keeps_pace(settings: Settings, topology: Topology, stream: Stream) -> CheckResult:
-    """Whether no source of the stream stands still while another goes on (case B005).
+    """Returns True if no source of the stream stands still while another goes on (case B005).
 
     A join or a union waits for the slowest of its inputs; the result names it, and its lag.
     """

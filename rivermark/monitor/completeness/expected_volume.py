@@ -1,4 +1,4 @@
-"""How many rows an hour should have: stated by the source itself, or learned from earlier hours."""
+"""Rows that an hour should have: stated by the source itself, or learned from earlier hours."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Expected:
     weekly: bool = True
 
     def missing(self, seen: int) -> bool:
-        """Whether an hour without any row should have had some."""
+        """Returns True if an hour without any row should have had some."""
         return seen == 0 and self.rows >= (1 if self.by == "manifest" else MISSING_FROM)
 
     def short(self, seen: int) -> int:
-        """How many rows are missing: by a manifest each one, by a profile only from half on."""
+        """Number of missing rows: by a manifest each one, by a profile only from half on."""
         if self.by == "manifest":
             return max(0, round(self.rows) - seen)
         thin = self.weekly and self.rows >= THIN_FROM and seen < THIN_BELOW * self.rows
@@ -122,7 +122,7 @@ def expected_by_hour(
     rows_by_hour: Mapping[datetime, int],
     hours: Sequence[datetime],
 ) -> dict[datetime, Expected]:
-    """What each of the hours should have; those of which nothing is known are left out."""
+    """The rows that each of the hours should have; those of which nothing is known are left out."""
     stated = announced(settings, ingest)
     first, last = min(stated, default=None), max(stated, default=None)
     by_manifest = {

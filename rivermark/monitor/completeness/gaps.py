@@ -26,7 +26,7 @@ FROM admitted_rows
 
 
 def gaps_by_day(settings: Settings, ingest: Ingest) -> dict[date, int]:
-    """How many accepted gaps each day may have lost records to.
+    """Number of accepted gaps to which each day may have lost records.
 
     What is gone has no event time any more. It lay between what was admitted before and after it,
     so every day from the one to the other is concerned.

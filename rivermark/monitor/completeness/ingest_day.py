@@ -1,4 +1,4 @@
-"""Whether a day of event time of an ingest is complete and right, by the tables, without a JVM.
+"""Completeness of a day of event time of an ingest, by the tables, without a JVM.
 
 A day of an ingest holds:  rows that arrived = admitted (repeats among them) + late + quarantined.
 It is complete when that adds up, when no hour lacks rows that the source announced or usually
@@ -184,7 +184,7 @@ def newest_day(settings: Settings, ingest: Ingest) -> date | None:
 
 
 def _finished(hour: datetime, ingest: Ingest, reached: Mapping[str, datetime]) -> bool:
-    """Whether no more rows of the hour are expected: a dump is complete in itself."""
+    """Returns True if no more rows of the hour are expected: a dump is complete in itself."""
     if ingest.lateness is None:
         return True
     at = reached.get(ingest.name)

@@ -1,4 +1,4 @@
-"""What became of the rows that a join read: matched, left without a partner, or still waiting."""
+"""The outcome of rows that a join read: matched, left without a partner, or still waiting."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Joined:
 
 
 def is_join(stream: Stream) -> bool:
-    """Whether the stream joins its inputs by keys that all its tables carry."""
+    """Returns True if the stream joins its inputs by keys that all its tables carry."""
     keys = stream.tables[0].keys
     tables = [*stream.tables, *(table_of(r) for r in stream.reads)]
     return (

@@ -1,4 +1,4 @@
-"""How the pages write names, numbers, times and sizes: the filters of their templates."""
+"""Names, numbers, times and sizes on the pages: the filters of their templates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def time_text(at: datetime | None) -> str:
 
 
 def lag_text(watermark: datetime | None, now: datetime) -> str:
-    """How far a watermark is behind the current time."""
+    """The distance of a watermark behind the current time."""
     if watermark is None:
         return ""
     return span(max(0.0, (now - watermark).total_seconds()) * 1000)

@@ -1,4 +1,4 @@
-"""What the dashboard shows, gathered from the lake and the state folder. Starts no JVM.
+"""The content of the dashboard, gathered from the lake and the state folder. Starts no JVM.
 
 Counts, times and names of tables, columns and files, and the plots that are declared: no other
 value of a row is read, and a plot has no personal column, so none can be shown.
@@ -64,12 +64,12 @@ class StreamFacts:
 
     @property
     def ran(self) -> bool:
-        """Whether it ever ran, or has days of its own."""
+        """True if it ever ran, or has days of its own."""
         return self.status.last_batch_at is not None or bool(self.days or self.status.rows_in)
 
     @property
     def archived(self) -> bool:
-        """Whether its events lie far back, whenever it runs: it replays an archive."""
+        """True if its events lie far back, whenever it runs: it replays an archive."""
         newest = self.status.last_batch_at
         if self.watermark is None or newest is None:
             return self.kind == "dump"

@@ -22,7 +22,7 @@ PAGE: Final = "pages/dashboard.html"
 
 
 def page_path(settings: Settings) -> Path:
-    """Where the dashboard of a home lies."""
+    """The path of a home's dashboard."""
     return settings.home / PAGE
 
 

@@ -39,7 +39,7 @@ COLUMNS: Final[Sequence[tuple[str, Callable[[Day], str]]]] = (
 
 @dataclass(frozen=True, kw_only=True)
 class StreamCard:
-    """What the page draws of a stream's days; a drawing is None where there is nothing to draw."""
+    """Drawings of a stream's days; a drawing is None where there is nothing to draw."""
 
     stream: StreamFacts
     newest: Day | DerivedDay

@@ -34,7 +34,7 @@ class StreamGroup:
 
     @property
     def broken(self) -> bool:
-        """Whether a check of it failed, or a newest day did."""
+        """True if a check of it failed, or a newest day did."""
         return self.state in BROKEN
 
 

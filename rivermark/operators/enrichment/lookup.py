@@ -63,7 +63,7 @@ class Lookup(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """Which service it is, in few words and without secrets."""
+        """The service, in few words and without secrets."""
 
     @property
     @abstractmethod

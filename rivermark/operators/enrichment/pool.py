@@ -24,7 +24,7 @@ Status = Literal["found", "absent", "failed", "timed out"]
 
 
 class Outcome(NamedTuple):
-    """What is known of a key: its values, or why there are none, and whether that may pass."""
+    """The outcome of a key: its values, or why there are none, and whether that may pass."""
 
     status: Status
     values: Sequence[Any] | None = None
@@ -34,7 +34,7 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Terms:
-    """How a service is used by one worker.
+    """The terms on which one worker uses a service.
 
     Up to `in_flight` requests at a time, each within `timeout`, up to `attempts` times. What was
     found, or found to be absent, is kept for `cache_for`, of up to `cache_rows` keys.
@@ -235,7 +235,7 @@ class Pool:
 
 
 def fits(values: Iterable[object], kind: pa.DataType) -> bool:
-    """Whether values can be those of a column."""
+    """Returns True if values can be those of a column."""
     try:
         pa.array([*values], kind)
     except (pa.ArrowException, ArithmeticError, TypeError, ValueError):

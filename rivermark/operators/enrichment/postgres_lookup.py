@@ -57,7 +57,7 @@ LENGTH: Final = re.compile(r"\([\d,-]+\)")
 
 
 def is_readable(existing: str, kind: DataType) -> bool:
-    """Whether values of a column of PostgreSQL may be values of the type."""
+    """Returns True if values of a column of PostgreSQL may be values of the type."""
     name = LENGTH.sub("", existing)
     if isinstance(kind, StringType):
         return name not in chain(*READABLE.values())

@@ -1,1 +1,1 @@
-"""What a process function is written with: state, timers, outputs, inputs."""
+"""The API of process functions: state, timers, outputs, inputs."""

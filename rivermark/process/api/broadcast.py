@@ -26,7 +26,7 @@ class Versioned(msgspec.Struct, Generic[K, V], array_like=True):
     entries: dict[K, tuple[V, int]] = {}
 
     def is_empty(self) -> bool:
-        """Whether nothing was ever broadcast."""
+        """Returns True if nothing was ever broadcast."""
         return self.version == 0
 
 

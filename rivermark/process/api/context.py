@@ -1,4 +1,4 @@
-"""What a handler may know and do: the current key and times, timers, outputs."""
+"""The context of a handler: the current key and times, timers, outputs."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Timers:
 
 
 class Context(Generic[Out]):
-    """What a handler may know and do. One object serves all events: never keep it.
+    """The context of a handler. One object serves all events: never keep it.
 
     - `key`: the current key.
     - `timestamp`: the event's time; in `on_timer` the timer's (milliseconds since the epoch, UTC).
@@ -128,7 +128,7 @@ class Context(Generic[Out]):
 
     @property
     def is_late(self) -> bool:
-        """Whether the event's time was already at or before the watermark when it came."""
+        """True if the event's time was already at or before the watermark when it came."""
         return self.timer is None and self.timestamp <= self.watermark
 
     @property

@@ -1,4 +1,4 @@
-"""What a process's class says, read once when the class is defined."""
+"""The declarations of a process's class, read once when the class is defined."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class InputSpec:
 
     @property
     def broadcast(self) -> bool:
-        """Whether its events reach every bucket and have no key."""
+        """True if its events reach every bucket and have no key."""
         return self.key is None
 
     def arrivals(
@@ -111,7 +111,7 @@ class Declaration:
 
     @property
     def schema(self) -> StateSchema:
-        """What its stored state depends on."""
+        """The dependencies of its stored state."""
         held = (HeldShape(each.name, each.event.shape) for each in self.inputs)
         return StateSchema(
             process=self.name,

@@ -44,7 +44,7 @@ class TtlClock:
         return max(context.timestamp, context.watermark)
 
     def end(self) -> Millis:
-        """When an element ends that is written now; sees to it that the key is swept then."""
+        """The end of an element that is written now; sees to it that the key is swept then."""
         end = self.now() + self.millis
         record = self._context.record
         if record[self._mark] is None:
@@ -184,7 +184,7 @@ class ExpiringList(MutableSequence[T], Generic[T]):
 
 
 def sweep(stored: Any, now: Millis) -> tuple[Any, Millis | None]:
-    """What of a stored state still lives at `now`, and when the next of its elements ends."""
+    """Removes what ended by `now` from a stored state; returns when the next element ends."""
     if stored is None:
         return None, None
     if isinstance(stored, tuple):

@@ -47,7 +47,7 @@ def _check(tag: object, row: object) -> None:
 
 
 class Outputs:
-    """What a run wrote: main rows, side rows by tag, and dead letters, each in order of writing.
+    """The rows of a run: main rows, side rows by tag, and dead letters, each in order of writing.
 
     `late` is the number of its events that were at or before the watermark; `counters` and `gauges`
     are the process's own numbers, by name.
@@ -75,7 +75,7 @@ class Outputs:
         self.gauges.update(later.gauges)
 
     def sizes(self) -> list[int]:
-        """How much was written so far, main first: a mark to go back to."""
+        """The numbers of rows written so far, main first: a mark to go back to."""
         return [len(self.main), *map(len, self.sides.values())]
 
     def cut(self, sizes: list[int]) -> None:

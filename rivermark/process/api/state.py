@@ -21,7 +21,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True)
 class TTL:
-    """How long a state lives after its last write: `after`, on the `clock` of events or processing.
+    """The lifetime of a state after its last write, on the `clock` of events or processing.
 
     On the event clock an event sees what was written less than `after` before its own time (or
     before the watermark, for a late one), and the watermark clears what no event can see any

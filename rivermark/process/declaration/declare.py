@@ -15,7 +15,7 @@ from rivermark.process.evolution.storable import Storable
 
 
 def is_open(cls: type, base: type) -> bool:
-    """Whether the class is a base for others: its event or output type is still a parameter."""
+    """True if the class is a base for others: its event or output type is still a parameter."""
     return any(isinstance(each, TypeVar) for each in arguments_for(cls, base)) and bool(
         getattr(cls, "__parameters__", ())
     )
@@ -64,7 +64,7 @@ def declare(cls: Any, base: Any) -> Declaration:
 
 
 def _says(cls: type, base: type, attribute: str) -> bool:
-    """Whether a class, or one that it derives from, gives an attribute itself."""
+    """Returns True if a class, or one that it derives from, gives an attribute itself."""
     return any(attribute in owner.__dict__ for owner in cls.__mro__ if owner is not base)
 
 

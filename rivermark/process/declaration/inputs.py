@@ -75,7 +75,7 @@ def _named_inputs(cls: type) -> dict[str, Input[Any] | Broadcast[Any]]:
 
 
 def _overrides_on_event(cls: type, base: type) -> bool:
-    """Whether the class that declares inputs by name, or one below it, also writes on_event."""
+    """True if the class that declares inputs by name, or one below it, also writes on_event."""
     for owner in cls.__mro__:
         if owner is base:
             return False
@@ -113,7 +113,7 @@ def _handlers(cls: type, named: dict[str, Any]) -> dict[str, str]:
 
 
 def _is_of_open_base(cls: type, method: str) -> bool:
-    """Whether a base for others has a method of that name, such as on_timer or on_window."""
+    """True if a base for others has a method of that name, such as on_timer or on_window."""
     bases = (each for each in cls.__mro__[1:] if "declaration" not in each.__dict__)
     return any(method in each.__dict__ for each in bases)
 

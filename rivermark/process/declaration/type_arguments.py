@@ -12,7 +12,7 @@ from rivermark.model.errors import DeclarationError
 
 
 def arguments_for(cls: type, base: type) -> tuple[Any, ...]:
-    """What `cls` stands in for the parameters of `base`; an open one stays a TypeVar."""
+    """The arguments of `cls` for the parameters of `base`; an open one stays a TypeVar."""
     return _bindings(cls).get(base, ())
 
 

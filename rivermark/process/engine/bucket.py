@@ -111,7 +111,7 @@ class Bucket:
         self.pages = None
 
     def is_empty(self) -> bool:
-        """Whether nothing would be lost by forgetting the bucket."""
+        """Returns True if nothing would be lost by forgetting the bucket."""
         return not (
             self.records
             or self.event.due

@@ -54,7 +54,7 @@ Timer = tuple[Any, Millis, TimeDomain]
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a batch came to.
+    """The result of a batch.
 
     `state` is the bucket's new state, None when it is empty, and the very object that was given
     when nothing changed. So are `pages`, beside which the state of a large bucket is stored: they

@@ -120,7 +120,7 @@ class PageCodec:
 
 
 def _changes(calendar: Calendar) -> TimerChanges[Any]:
-    """What changed in a calendar; of instants that have passed, timers set there afterwards."""
+    """Changes of a calendar; of instants that have passed, timers set there afterwards."""
     stored = calendar.stored
     if stored is None:
         return TimerChanges(calendar.earliest, BEGINNING, {})

@@ -50,7 +50,7 @@ class RecordPages:
 
 
 def finds_keys(key: TypeShape) -> bool:
-    """Whether equal keys of this type are stored alike, as pages need it: 1.5 and 1.50 are not."""
+    """True if equal keys of this type are stored alike, as pages need it: 1.5 and 1.50 are not."""
     inside = (*key.inside, *(each.shape for each in key.fields))
     return key.kind not in ("decimal", "datetime") and all(map(finds_keys, inside))
 

@@ -1,4 +1,4 @@
-"""How large stored state is, and which keys make it so."""
+"""Size of stored state, and the keys that make it so."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAMED: Final = 5
 
 @dataclass(frozen=True)
 class Limits:
-    """How large stored state may grow, in bytes: that of a bucket, and the record of one key.
+    """Limits of stored state, in bytes: that of a bucket, and the record of one key.
 
     A batch that touches many of a bucket's keys reads and writes all of it, so a large one makes
     batches slow; more buckets, a life (TTL) or timers that clear the state are the cure.

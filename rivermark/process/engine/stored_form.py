@@ -22,7 +22,7 @@ PAGED: Final = 2
 
 
 class Envelope(msgspec.Struct, array_like=True):
-    """What is stored: the layout's version, the schema of the process, and the body."""
+    """The stored record: the layout's version, the schema of the process, and the body."""
 
     layout: int
     schema: bytes
@@ -56,7 +56,7 @@ class TimerChanges(msgspec.Struct, Generic[K], array_like=True):
 
 
 class Changes(msgspec.Struct, Generic[K], array_like=True):
-    """What is stored beside the pages of a bucket; `keys` is how many it has in all.
+    """The record beside the pages of a bucket; `keys` is how many it has in all.
 
     A record that is nil was removed.
     """

@@ -15,7 +15,7 @@ from rivermark.process.instants import Millis
 
 
 class StoredBucket:
-    """What is in a bucket, in plain values: for looking at state from outside.
+    """The content of a bucket, in plain values: for looking at state from outside.
 
     Records are dicts by field name. Keys and values of types that the stored form does not know
     (UUID, Decimal, enum members) appear as the text or number that they are stored as.

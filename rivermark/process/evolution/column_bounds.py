@@ -20,7 +20,7 @@ LONGEST: Final = 100
 
 @dataclass(frozen=True)
 class Bound:
-    """What a number of a column may be: less than `end` either way, once it is rounded."""
+    """The bound of a column's numbers: less than `end` either way, once they are rounded."""
 
     type: str
     end: Decimal

@@ -1,4 +1,4 @@
-"""Whether a process can take over state that an earlier declaration wrote, and what forbids it."""
+"""Compatibility of a process with state that an earlier declaration wrote."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _changed_events(
 def _differences(
     old: TypeShape, new: TypeShape, path: str, forgotten: Collection[str]
 ) -> Iterator[tuple[str, str]]:
-    """Where values of shape `old` do not fit `new`, and how."""
+    """Places where values of shape `old` do not fit `new`, and how."""
     if old == new or new.kind == "any" or (old.kind, new.kind) == ("int", "float"):
         return
     if old.kind == "union":

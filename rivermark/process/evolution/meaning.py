@@ -1,4 +1,4 @@
-"""What the code of a process function says, as facts that are the same in every Python process.
+"""The code of a process function, as facts that are the same in every Python process.
 
 Stored state fits a schema by its shape. Whether it also means what the class means by it, only the
 class's code says: with minimum and maximum swapped the shapes are the same. So a checkpoint keeps
@@ -76,7 +76,7 @@ def _code_of(defined: Any) -> dict[str, str]:
 
 
 def _facts(name: str, node: ast.stmt, *, is_record: bool) -> dict[str, str]:
-    """What a definition says: a class by its methods, so that a refusal can name the one."""
+    """The facts of a definition: a class by its methods, so that a refusal can name the one."""
     plain = _plain(node, is_record=is_record)
     if isinstance(plain, ast.ClassDef):
         methods = [each for each in plain.body if isinstance(each, ast.FunctionDef)]
@@ -100,7 +100,7 @@ def _file_of(defined: Any) -> str | None:
 
 
 def _definitions(file: str) -> dict[str, ast.stmt]:
-    """What a module defines at its top by name; nothing where it has no source."""
+    """The definitions at a module's top by name; none where it has no source."""
     try:
         tree = ast.parse(Path(file).read_text(encoding="utf-8"))
     except (OSError, ValueError, SyntaxError):
@@ -188,7 +188,7 @@ def _text(value: object) -> str:
 
 
 def _closed(function: FunctionType) -> Iterator[tuple[str, str]]:
-    """What a function closes over, and its defaults."""
+    """The values that a function closes over, and its defaults."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     for name, cell in cells:
         try:
@@ -200,7 +200,7 @@ def _closed(function: FunctionType) -> Iterator[tuple[str, str]]:
 
 
 def _is_record(defined: object) -> bool:
-    """Whether a class is one of fields, whose shape the schema has."""
+    """Returns True if a class is one of fields, whose shape the schema has."""
     return isinstance(defined, type) and (
         issubclass(defined, msgspec.Struct) or is_dataclass(defined)
     )
@@ -208,7 +208,7 @@ def _is_record(defined: object) -> bool:
 
 @cache
 def _is_library(file: str) -> bool:
-    """Whether a module is of this library, Python's, or of a package that was installed."""
+    """Returns True if a module is of this library, Python's, or of a package that was installed."""
     path = Path(file)
     return "site-packages" in path.parts or any(path.is_relative_to(each) for each in LIBRARIES)
 

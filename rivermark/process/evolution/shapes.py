@@ -30,7 +30,7 @@ RECORDS: Final = (types.StructType, types.DataclassType, types.NamedTupleType, t
 
 
 class TypeShape(msgspec.Struct, frozen=True, array_like=True):
-    """What a stored value looks like: its kind, the kinds inside, and the fields of a record.
+    """The shape of a stored value: its kind, the kinds inside, and the fields of a record.
 
     `positional` says that a record's fields are stored by position, without their names; `tag` and
     `tag_field` are those of a tagged msgspec.Struct. A record within itself is `again`.
@@ -61,7 +61,7 @@ class FieldShape(msgspec.Struct, frozen=True, array_like=True):
 
 
 def type_info(of: Any, what: str) -> types.Type:
-    """What msgspec knows of a type; `what` names the declaration in the error."""
+    """The type information of msgspec; `what` names the declaration in the error."""
     try:
         info = types.type_info(of)
         msgspec.msgpack.Decoder(of)

@@ -71,7 +71,7 @@ class Storable:
 
     @property
     def plain(self) -> bool:
-        """Whether a value of one of the classes always comes back: nothing lies inside it."""
+        """True if a value of one of the classes always comes back: nothing lies inside it."""
         return isinstance(self.info, types.EnumType) or (
             type(self.info) in _PLAIN and self.info == type(self.info)()
         )

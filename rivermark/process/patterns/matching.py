@@ -38,7 +38,7 @@ class Partial(msgspec.Struct, Generic[E], array_like=True):
 
 
 class Advance(msgspec.Struct, Generic[E]):
-    """What an event did: beginnings that go on, and matches that it completed."""
+    """The effect of an event: beginnings that go on, and matches that it completed."""
 
     partials: list[Partial[E]]
     matches: list[Partial[E]]
@@ -67,7 +67,7 @@ def match_of(pattern: Pattern, partial: Partial[E]) -> Match[E]:
 
 
 def is_whole(pattern: Pattern, partial: Partial[Any]) -> bool:
-    """Whether a beginning has all the events that the pattern asks for, and none it forbids."""
+    """True if a beginning has all the events that the pattern asks for, and none it forbids."""
     enough = partial.count() >= pattern.steps[partial.step].least
     end = len(pattern.steps)
     rest = all(each.least == 0 for each in pattern.steps[partial.step + 1 :])

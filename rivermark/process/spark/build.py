@@ -113,7 +113,7 @@ class ProcessBuild(BindableBuild):
         return replace(self, make=with_parameters(self.make, values))
 
     def leads(self, place: int) -> bool:
-        """Whether the input at that place of the reads moves the watermark, and holds it back."""
+        """True if the input at that place of the reads moves the watermark, and holds it back."""
         timed = {each.name for each in self.declared.inputs if each.time is not None}
         leading = [each for each in self.inputs if each in timed and each not in self.idle]
         return self.inputs[place] in (leading or self.inputs)

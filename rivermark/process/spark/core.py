@@ -25,7 +25,7 @@ from rivermark.process.spark.writing import WireWriter
 
 @dataclass
 class Core:
-    """What runs a bucket's batch, in a stream and over a table: readers, engine, writer.
+    """The runner of a bucket's batch, in a stream and over a table: readers, engine, writer.
 
     `labels` are those of the buckets, in their order.
     """

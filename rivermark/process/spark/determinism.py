@@ -1,4 +1,4 @@
-"""Whether a key function gives one key for an event, wherever and whenever it is asked.
+"""Determinism of key functions: one key for an event, wherever and whenever it is computed.
 
 The task that reads an event sends it to the bucket of its key, and the worker that has the bucket
 asks for the key again. A function of the clock, of chance or of the process (`hash`, `id`) gives

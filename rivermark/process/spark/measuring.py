@@ -36,7 +36,7 @@ class Measured:
 
 
 def has_sessions(build: ProcessBuild) -> bool:
-    """Whether the process merges windows of event time: how long they last only the rows say."""
+    """True if the process merges windows of event time: how long they last only the rows say."""
     made = build.make()
     return isinstance(made, Windowed) and made.windows.merging and made.windows.clock == "event"
 

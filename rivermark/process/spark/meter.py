@@ -1,4 +1,4 @@
-"""What workers report to the driver beside rows: counters, gauges, sizes, wake-up times.
+"""Reports of workers to the driver beside rows: counters, gauges, sizes, wake-up times.
 
 A Spark accumulator a stream carries it.
 """
@@ -67,7 +67,7 @@ class Meter:
         self._reported.add(metrics)
 
     def take(self) -> Metrics:
-        """What was reported since the last call (on the driver)."""
+        """The reports since the last call (on the driver)."""
         metrics: Metrics = self._reported.value
         self._reported.value = Metrics()
         return metrics

@@ -39,7 +39,7 @@ ORDER: Final = "_order"
 
 @dataclass(frozen=True)
 class InputReader:
-    """How the rows of one input become events: made on the driver, used by the workers.
+    """The reader of one input's rows as events: made on the driver, used by the workers.
 
     `converters` are what Python does to the values of some fields, by place. `positional` says that
     the event's constructor takes the fields as they come.
@@ -194,7 +194,7 @@ def reader_for(
 def _hashable_by_spark(
     spec: InputSpec, converters: dict[str, Converter | None], columns: dict[str, DataType]
 ) -> bool:
-    """Whether the key is made of columns whose equal values Spark hashes alike on every input.
+    """True if the key is made of columns whose equal values Spark hashes alike on every input.
 
     It hashes a decimal by its digits: 1.5 of one input and 1.50 of another would not meet.
     """

@@ -1,4 +1,4 @@
-"""How fields of events and rows travel between Spark's columns and Python, and what cannot.
+"""Fields of events and rows on their way between Spark's columns and Python.
 
 Times travel as numbers: a datetime costs Python more than the handling of the event. What a column
 holds is turned into the form that the field asks for by Spark, in the JVM.
@@ -87,13 +87,13 @@ def fields_of(cls: Any) -> tuple[EventField, ...]:
 
 
 def takes_positions(cls: Any) -> bool:
-    """Whether a record's constructor takes all fields by position."""
+    """Returns True if a record's constructor takes all fields by position."""
     parameters = inspect.signature(getattr(cls, "__origin__", cls)).parameters.values()
     return all(each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for each in parameters)
 
 
 def read_as(field: EventField, column: DataType) -> WireForm | None:
-    """What a column travels as towards a field, and what Python does to each value; None: no way.
+    """The form of a column on its way to a field, and its conversion; None: no way.
 
     Without a function the value that Arrow gives is the field's.
     """
@@ -144,7 +144,7 @@ def reading(name: str, field: EventField, column: DataType) -> Column:
 
 
 def write_as(field: EventField, column: DataType) -> WireForm | None:
-    """What a field travels as towards a column, and what is done to each value; None: no way."""
+    """The form of a field on its way to a column, and its conversion; None: no way."""
     match field.of, column:
         case types.IntType(), TimestampType():
             return LongType(), micros_of_millis

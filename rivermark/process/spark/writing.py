@@ -83,7 +83,7 @@ def side_rows(tag: str) -> Tagged:
 
 @dataclass(frozen=True)
 class RowForm:
-    """How rows of one tag become wire rows: their fields, and what is done to each value.
+    """The form of one tag's rows on the wire: their fields, and each value's conversion.
 
     `kinds` are the classes that the values of each field have, None where any may come.
     """
@@ -144,7 +144,7 @@ def dead_letter_values(dead: DeadLetter) -> tuple[Any, ...]:
 
 
 def timer_json(kind: str) -> str:
-    """What stands for the event where a timer failed."""
+    """The JSON in place of an event where a timer failed."""
     return msgspec.json.encode({"timer": kind}).decode()
 
 
@@ -179,7 +179,7 @@ class WireWriter:
 
     @property
     def packed(self) -> StructType:
-        """What a stateful operator writes: the rows of a bucket in one value."""
+        """The output of a stateful operator: the rows of a bucket in one value."""
         return StructType([StructField(ROWS, ArrayType(self.schema, False), False)])
 
 
@@ -229,7 +229,7 @@ def _merged(process: str, tables: dict[str, Table]) -> dict[str, DataType]:
 def _fits(
     declared: Declaration, tag: str, table: Table
 ) -> list[tuple[str, tuple[DataType, Converter | None], frozenset[type] | None]]:
-    """How each column of a table is filled from the rows of a tag, and the classes of values."""
+    """The sources of a table's columns in the rows of a tag, and the classes of values."""
     if tag == DEAD:
         if table.schema != DEAD_LETTER_SCHEMA:
             raise DeclarationError(

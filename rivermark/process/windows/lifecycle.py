@@ -23,7 +23,7 @@ Out = TypeVar("Out")
 
 
 class Windowed(KeyedProcess[E, Out], Generic[E, C, Out]):
-    """What window processes share; `C` is what a window keeps of its events.
+    """The base of window processes; `C` is what a window keeps of its events.
 
     A window is complete when its clock reaches its end. It is kept `allowed_lateness` longer, and
     each late event in that time may fire it again. An event all of whose windows are gone goes to

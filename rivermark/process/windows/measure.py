@@ -1,4 +1,4 @@
-"""How far sessions reach beyond the days that are computed of a table."""
+"""Reach of sessions beyond the days that are computed of a table."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from rivermark.process.windows.window import Pane, Prefixed, Scalar, Window
 
 
 class TriggerResult(Flag):
-    """What a trigger wants done with its window."""
+    """The decision of a trigger about its window."""
 
     CONTINUE = 0
     FIRE = 1
@@ -22,7 +22,7 @@ class TriggerResult(Flag):
 
 
 class TriggerContext:
-    """What a trigger may know and do.
+    """The context of a trigger.
 
     `state` is the trigger's own memory for this window (texts, numbers, truth values), gone with
     it; `count` the number of events added so far; `at` the event's time, or the timer's. `merged`

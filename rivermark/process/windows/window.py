@@ -43,7 +43,7 @@ class Window(NamedTuple):
         return moment(self.end)
 
     def touches(self, other: Window) -> bool:
-        """Whether two windows overlap or meet: sessions exactly one gap apart are one."""
+        """Returns True if two windows overlap or meet: sessions exactly one gap apart are one."""
         return self.start <= other.end and other.start <= self.end
 
     def with_(self, other: Window) -> Window:

@@ -22,7 +22,7 @@ FiringMark = Literal["early", "first", "update"]
 
 
 class WindowContext(Generic[Out]):
-    """What a window's function may know and do.
+    """The context of a window's function.
 
     - `window`: its start and end; `key`: its key.
     - `mark`: `early` before the window's end, `first` for its result at the end, `update` for each
@@ -208,7 +208,7 @@ class WindowAggregate(Windowed[E, Acc, Out], Generic[E, Acc, Out]):
 
 
 def mark_of(windows: Assigner, window: Window, pane: Pane[Any], ctx: Context[Any]) -> FiringMark:
-    """Whether a firing comes before the window's end, is the first after it, or a later one.
+    """True if a firing comes before the window's end, is the first after it, or a later one.
 
     Every firing of a window without end is a first one.
     """

@@ -120,7 +120,7 @@ def _read(results: Path, pages: Path) -> Iterator[StoredRun]:
 
 
 def _is_critical(result: dict[str, Any]) -> bool:
-    """Whether a rule's result is a failure that is more than a warning."""
+    """Returns True if a rule's result is a failure that is more than a warning."""
     return not result["success"] and result["expectation_config"].get("severity") not in MILD
 
 

@@ -88,7 +88,7 @@ def stored(
 
 
 def about(rule: SuiteRule) -> dict[str, Any]:
-    """What each expectation is given beside its arguments."""
+    """The parts of each expectation beside its arguments."""
     # `description` is what the pages show; their templates do not escape it.
     shown = f"{rule.name} ({rule.bound}; {rule.severity})"
     if isinstance(rule.question, NoRowsWhere):

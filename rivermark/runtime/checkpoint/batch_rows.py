@@ -32,7 +32,7 @@ def keep_rows(checkpoint: str, batch: int, rows: pa.Table) -> None:
 
 
 def kept_rows(checkpoint: str, batch: int) -> pa.Table | None:
-    """What was kept of a batch; None where nothing was."""
+    """The rows kept of a batch; None where there are none."""
     store, path = filesystem(_path(checkpoint, batch))
     try:
         with store.open_input_file(path) as file:

@@ -1,4 +1,4 @@
-"""Which days of a stream became final, each reported once, also across restarts."""
+"""Days of a stream that became final, each reported once, also across restarts."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Letter:
 
     @property
     def waiting(self) -> int:
-        """How many failures were not replayed."""
+        """Number of failures that were not replayed."""
         return max(0, self.failures - self.replays)
 
 
@@ -148,7 +148,7 @@ def _to_replay(
 
 
 def replayable(stream: AnyStream, letter: Letter) -> bool:
-    """Whether the process can be given it again: an event of a key, or a timer.
+    """Returns True if the process can be given it again: an event of a key, or a timer.
 
     An event for all keys is handled by each bucket by itself, and may have failed in some of them.
     """

@@ -37,7 +37,7 @@ class Generation:
 
 @dataclass(frozen=True)
 class _Record:
-    """What `generation.json` says; `resetting` until the reset that made it is finished."""
+    """The content of `generation.json`; `resetting` until the reset that made it is finished."""
 
     number: int
     since: datetime
@@ -64,7 +64,7 @@ def open_generation(lake: Lake, stream: AnyStream, shuffle_partitions: int) -> G
 
 
 def held_before_first_start(lake: Lake, stream: AnyStream) -> _Held | None:
-    """What tables hold of a stream that has no generation; None without anything.
+    """The rows of tables whose stream has no generation; None without any.
 
     Raises CheckpointIncompatible where a first start would write batches again.
     """

@@ -48,7 +48,7 @@ LAMBDAS = re.compile(r"\b([a-z]+)_\d+#")
 
 @dataclass(frozen=True)
 class Identity:
-    """What made the state of a checkpoint, as facts by name.
+    """The maker of a checkpoint's state, as facts by name.
 
     `schema` is the fingerprint of a process's state. A plan can be compared only with one that the
     same version of Spark made (`spark`), of the same `columns` of each input; facts only with those
@@ -208,7 +208,7 @@ def forget_identity(lake: Lake, stream: AnyStream) -> bool:
 
 
 def has_state(checkpoint: str) -> bool:
-    """Whether a batch was begun with operators that keep state."""
+    """Returns True if a batch was begun with operators that keep state."""
     store, path = filesystem(checkpoint)
     started = newest_entry(store, f"{path}/offsets") is not None
     return started and bool(store.get_file_info(f"{path}/state").type == fs.FileType.Directory)
@@ -221,7 +221,7 @@ def _leaves_no_state(checkpoint: str) -> bool:
 
 
 def changes_between(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    """What differs, in words."""
+    """The differences, in words."""
     changes = []
     for name in sorted(before.keys() | after.keys()):
         was, now = before.get(name), after.get(name)

@@ -1,4 +1,4 @@
-"""Whether the files of a Spark checkpoint are whole, before a query builds on them. No JVM.
+"""Integrity of a Spark checkpoint's files, before a query builds on them. No JVM.
 
 Spark itself notices most of it, at a moment and in words that name neither file nor way out.
 """
@@ -86,7 +86,7 @@ def faults_of_rest(folder: Path, stream: str) -> Iterator[Fault]:
 
 
 def metadata_problem(path: Path) -> str | None:
-    """What is wrong with the file that names the query."""
+    """The fault of the file that names the query."""
     content = path.read_bytes()
     if agrees(path, content) is False:
         return "does not agree with its checksum file"
@@ -98,7 +98,7 @@ def metadata_problem(path: Path) -> str | None:
 
 
 def entry_problem(path: Path) -> str | None:
-    """What is wrong with an entry of the offset or the commit log."""
+    """The fault of an entry of the offset or the commit log."""
     content = path.read_bytes()
     if not content.strip():
         return "is empty"

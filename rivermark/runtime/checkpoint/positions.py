@@ -1,4 +1,4 @@
-"""How far each stream has come in the tables that it reads in the order of their commits."""
+"""Position of each stream in the tables that it reads in the order of their commits."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def commits_of_batch(checkpoint: str, batch: int) -> range | None:
 
 
 def _is_between_commits(place: dict[str, Any]) -> bool:
-    """Whether a place lies before the first file of a version; -1 says so, and -100 since 3."""
+    """True if a place lies before the first file of a version; -1 says so, and -100 since 3."""
     first = {1: -1, 3: -100}.get(int(place["sourceVersion"]))
     return not place["isStartingVersion"] and first is not None and int(place["index"]) == first
 

@@ -74,7 +74,7 @@ class CheckpointSync:
 
 @dataclass(frozen=True)
 class _Folder:
-    """What a folder held when it was last modified (nanoseconds)."""
+    """The content of a folder when it was last modified (nanoseconds)."""
 
     modified: int
     names: frozenset[str]

@@ -1,4 +1,4 @@
-"""What the state of a process function depends on, written down beside it in the checkpoint."""
+"""Dependencies of a process function's state, written down beside it in the checkpoint."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def readers_of(lake: Lake, topology: Topology, table: Table) -> list[Reader]:
 
 
 def _as_source(lake: Lake, ingest: Ingest, source: TableSource, table: Table) -> Reader | None:
-    """What an ingest still needs of a table that its source reads; None where it reads another."""
+    """The needs of an ingest whose source reads a table; None where it reads another."""
     if _place(source.table) != _place(lake.path(table)):
         return None
     planned = planned_names(lake, ingest)

@@ -1,4 +1,4 @@
-"""Where a checkpoint says that the schemas of its state lie, corrected after the lake has moved.
+"""Places of state schemas that a checkpoint names, corrected after the lake has moved.
 
 Beside the state of a process function Spark keeps `state/<operator>/_metadata/v2/<batch>`, which
 names files of `state/<operator>/_stateSchema/` by their whole paths. In a lake that was copied it
@@ -92,7 +92,7 @@ def correct_state_paths(checkpoint: str, stream: str) -> None:
 
 
 def faults_of_state_paths(checkpoint: str, stream: str) -> Iterator[Fault]:
-    """What is wrong with the state metadata of a checkpoint on this machine's disk."""
+    """Faults of the state metadata of a checkpoint on this machine's disk."""
     try:
         for entry in state_metadata(checkpoint, stream):
             for schema in entry.schemas:
@@ -127,7 +127,7 @@ def _entry(path: str, content: bytes, folder: str) -> StateMetadata:
 
 
 def _same(named: str, place: str) -> bool:
-    """Whether two paths lead to one file, a link of an old place that leads to the new included."""
+    """True if two paths lead to one file, a link of an old place that leads to the new included."""
     if named == place or not place.startswith("file:"):
         return named == place
     return Path(_local(named)).resolve() == Path(_local(place)).resolve()

@@ -24,7 +24,7 @@ from rivermark.runtime.checkpoint.state_paths import correct_state_paths
 
 @dataclass(frozen=True)
 class KeyView:
-    """What is stored for one key: states by name, timers by kind, events that wait (by input)."""
+    """The stored values of one key: states by name, timers by kind, waiting events (by input)."""
 
     key: Any
     states: dict[str, Any]
@@ -102,7 +102,7 @@ def a_process(stream: AnyStream) -> Stream:
 
 
 def texts_of(key: Any) -> set[str]:
-    """How a person may write a key: as it prints, or a key of several fields with commas."""
+    """The forms in which a person may write a key: as it prints, or several fields with commas."""
     parts = key if isinstance(key, list | tuple) else [key]
     return {str(key), ",".join(map(str, parts))}
 

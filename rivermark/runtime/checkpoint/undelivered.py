@@ -15,7 +15,7 @@ from rivermark.sinks.undelivered import undelivered_of, waiting_in
 
 
 class Sent(NamedTuple):
-    """What a target of a stream was sent again: how many rows or requests, and how many it took.
+    """The rows or requests that a target was sent again, and the number that it took.
 
     `reason` is why the last of the others was not taken.
     """

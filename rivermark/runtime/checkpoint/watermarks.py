@@ -1,4 +1,4 @@
-"""How far a stream has come in event time, as its checkpoint tells it after any restart."""
+"""Progress of a stream in event time, as its checkpoint tells it after any restart."""
 
 from __future__ import annotations
 

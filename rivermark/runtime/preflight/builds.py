@@ -36,7 +36,7 @@ class EmptyInputs:
     folder: Path
 
     def of(self, stream: Stream) -> list[DataFrame]:
-        """What the build of a stream is called with."""
+        """The arguments of a stream's build."""
         by_stream = stream.kind == "append" and not isinstance(stream.build, ProcessBuild)
         reads = map(table_of, stream.reads)
         frames = [self._read(stream, t) if by_stream else self.whole(t.schema) for t in reads]
@@ -52,7 +52,7 @@ class EmptyInputs:
 
 
 def build_faults(stream: Stream, inputs: EmptyInputs) -> Iterator[DeclarationError]:
-    """What is wrong with the build of a stream and the rows that it makes."""
+    """Faults of a stream's build and of the rows that it makes."""
     yield from _touches_faults(stream, inputs)
     try:
         frames = inputs.of(stream)
@@ -95,6 +95,6 @@ def _output_faults(stream: Stream, output: Output, built: DataFrame) -> Iterator
 
 
 def place_of_build(stream: Stream) -> Place | None:
-    """Where the function that builds stands, or the declaration of its stream."""
+    """The place of the function that builds, or of its stream's declaration."""
     code = getattr(inspect.unwrap(getattr(stream.build, "func", stream.build)), "__code__", None)
     return Place(code.co_filename, code.co_firstlineno) if code else place_of(stream)

@@ -1,4 +1,4 @@
-"""Which columns of the inputs a stream's columns are computed from, by Spark's analyzed plan."""
+"""Source columns of a stream's columns, by Spark's analyzed plan."""
 
 from __future__ import annotations
 

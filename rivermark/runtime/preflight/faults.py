@@ -16,7 +16,7 @@ Faults = Iterator[DeclarationError]
 
 
 def faults_without_spark(stream: AnyStream) -> Faults:
-    """What is wrong with the suites of a stream, its rules and readers in SQL, and its margin."""
+    """Faults of a stream's suites, its rules and readers in SQL, and its margin."""
     yield from suite_faults(stream)
     if isinstance(stream, Ingest):
         yield from contract_faults(stream.name, stream.contract)
@@ -25,7 +25,7 @@ def faults_without_spark(stream: AnyStream) -> Faults:
 
 
 def faults_of(stream: AnyStream, inputs: EmptyInputs) -> Faults:
-    """What Spark makes of the expressions and the build of a stream, on empty tables."""
+    """Faults that Spark finds in a stream's expressions and build, on empty tables."""
     if isinstance(stream, Ingest):
         yield from expression_faults(inputs.spark, stream.name, stream.contract)
     else:

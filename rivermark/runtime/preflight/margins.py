@@ -1,4 +1,4 @@
-"""Whether a stream whose process sets timers says how far beyond a day these reach."""
+"""Margins of streams whose process sets timers: how far beyond a day these reach."""
 
 from __future__ import annotations
 

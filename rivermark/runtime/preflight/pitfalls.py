@@ -1,4 +1,4 @@
-"""What is legal Spark and wrong in a build: one value that stops it, values of chance.
+"""Legal Spark that is wrong in a build: one value that stops it, values of chance.
 
 Spark's ANSI mode lets an expression raise for a value that it cannot take, and a batch that raises
 is repeated with the same value each time. A build that gives other rows each time agrees with no
@@ -90,7 +90,7 @@ PASSED: Final = (
 
 
 def pitfalls(built: DataFrame) -> Iterator[str]:
-    """What of a build may stop its stream or change its rows, a sentence each."""
+    """Parts of a build that may stop its stream or change its rows, a sentence each."""
     plan = Plan(built)
     sentences = (*_changing(plan), *_sums(plan), *_raising(plan))
     yield from dict.fromkeys(sentences)
@@ -133,7 +133,7 @@ def _said_of(kind: str) -> str:
 
 
 def _is_whole(plan: Plan, deduplicate: Operator) -> bool:
-    """Whether the keys are all columns, of which then it does not matter, or the event time."""
+    """True if the keys are all columns, of which then it does not matter, or the event time."""
     keys = {each.number for each in deduplicate.expressions}
     watermarks = (o for o in deduplicate.walk() if o.kind == "EventTimeWatermark")
     if any(each.number in keys for o in watermarks for each in o.expressions):
@@ -261,7 +261,7 @@ def _is_strict_array(plan: Plan, access: Expression) -> bool:
 
 
 def _is_strict(plan: Plan, expression: Expression) -> bool:
-    """Whether an expression raises for a value that it cannot take."""
+    """Returns True if an expression raises for a value that it cannot take."""
     own = plan.of_jvm(expression)
     if own is None:
         return False

@@ -81,7 +81,7 @@ class Plan:
                 yield from top.walk()
 
     def behind(self, expression: Expression) -> Expression:
-        """What an attribute stands for, where the plan computes it."""
+        """The expression behind an attribute, where the plan computes it."""
         while expression.kind in ("AttributeReference", "Alias"):
             made = self.aliases.get(expression.number or -1)
             if made is None or made.number == expression.number:

@@ -55,7 +55,7 @@ def check_as_it_is(rule: SuiteRule, question: OfGreatExpectations) -> None:
 
 
 def _reason(error: Exception, table: Table) -> str:
-    """What DuckDB says, with the nearest column of one that the table lacks."""
+    """The message of DuckDB, with the nearest column of one that the table lacks."""
     reason = error.reason if isinstance(error, Unanswered) else str(error).splitlines()[0]
     missing = MISSING.search(reason)
     if missing is None:

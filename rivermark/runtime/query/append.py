@@ -256,7 +256,7 @@ class AppendHost(QueryHost):
 
     @property
     def _tells_apart(self) -> bool:
-        """Whether no commit of one table can say what a batch was for all that take part of it."""
+        """True if no commit of one table can say what a batch was for all that take part of it."""
         first = self._outputs[0]
         return len(self._outputs) > 1 or not (first.writes_once or not first.updates_rows)
 

@@ -1,4 +1,4 @@
-"""How much input waits for a bounded run, measured before Spark starts, and the JVM for it."""
+"""Waiting input of a bounded run, measured before Spark starts, and the JVM for it."""
 
 from __future__ import annotations
 

@@ -47,20 +47,20 @@ class Backlog(Protocol):
         ...
 
     def waiting(self) -> int:
-        """How much input is known and not taken up."""
+        """The amount of input that is known and not taken up."""
         ...
 
     def describe(self) -> list[str]:
-        """What is not taken up and why, a line each."""
+        """The input that is not taken up and why, a line each."""
         ...
 
     def numbers(self) -> dict[str, int | float]:
-        """How far the query is behind its input, where the input has parts such as partitions."""
+        """The lag behind the input, where that has parts such as partitions."""
         ...
 
 
 class Watermark:
-    """How far a stream has come in event time. All times are UTC."""
+    """The progress of a stream in event time. All times are UTC."""
 
     def reached(self) -> datetime | None:
         """The watermark so far, that of earlier runs included; None before the first."""
@@ -163,7 +163,7 @@ class QueryHost(ABC):
         return self.query
 
     def from_first_commit(self, path: str) -> bool:
-        """Whether to read a table commit by commit, in the order in which its rows came.
+        """Returns True if to read a table commit by commit, in the order in which its rows came.
 
         Not where the log was trimmed, or where days were replaced: their first rows would be read
         and the replacement skipped. Then the table is read as it is. The choice counts at the first
@@ -180,13 +180,13 @@ class QueryHost(ABC):
             self.clock.wake()
 
     def active(self) -> bool:
-        """Whether the query is at a batch, or looking whether there is one."""
+        """Returns True if the query is at a batch, or looking whether there is one."""
         if self.busy:
             return True
         return self.query is not None and bool(self.query.status["isTriggerActive"])
 
     def has_looked(self) -> bool:
-        """Whether the query has looked for input, and is done with what there was at first."""
+        """True if the query has looked for input, and is done with what there was at first."""
         query = self.query
         if query is None or not query.isActive:
             return True

@@ -1,4 +1,4 @@
-"""Whether the rows that a build makes fit the columns of a table."""
+"""Fit of the rows that a build makes to the columns of a table."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def column_faults(
 
 
 def fits(made: DataType, to: DataType) -> bool:
-    """Whether every value of a type is one of another type too."""
+    """Returns True if every value of a type is one of another type too."""
     if isinstance(made, NullType) or made == to:
         return True
     if isinstance(made, ArrayType) and isinstance(to, ArrayType):
@@ -95,7 +95,7 @@ def fits(made: DataType, to: DataType) -> bool:
 
 
 def _digits(made: DataType) -> tuple[int, int]:
-    """How many digits a number has before the point and behind it; too many for other types."""
+    """Number of digits before the point and behind it; too many for other types."""
     if isinstance(made, DecimalType):
         return made.precision - made.scale, made.scale
     return DIGITS.get(type(made), 99), 0

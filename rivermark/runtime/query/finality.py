@@ -1,4 +1,4 @@
-"""Whether results of a day are final: what a build reaches for, against what was read around it.
+"""Finality of a day's results: what a build reaches for, against what was read around it.
 
 A day that is computed again is made of the rows of the stream's margin around it. A window, a
 session or a repeat that reaches beyond is cut at the border of what was read, and is no result.
@@ -49,7 +49,7 @@ STAMPED_BY_END: Final = "window_end"
 
 
 def around_days(stream: Stream) -> timedelta:
-    """How much around its days a stream's recompute reads at first.
+    """The span around its days that a stream's recompute reads at first.
 
     A day more than the margin for what is read by event time; whole days for a refreshed table.
     """
@@ -109,7 +109,7 @@ def check_margin(stream: Stream, reach: BuildReach) -> None:
 
 
 def finished_after(stream: Stream, reach: BuildReach) -> timedelta:
-    """How long after the end of a day the last of its windows ends."""
+    """The time from the end of a day to the end of the last of its windows."""
     if days_of(stream.tables[0]).column == STAMPED_BY_END:
         return NOTHING
     windows = (_beyond_a_day(stream, r) for r in _windows(stream, reach))
@@ -117,7 +117,7 @@ def finished_after(stream: Stream, reach: BuildReach) -> timedelta:
 
 
 def open_until(reach: BuildReach, stream: Stream) -> datetime | None:
-    """When the last session ends that belongs to the computed days."""
+    """The end of the last session that belongs to the computed days."""
     micros = reach.measured.get(OPEN_UNTIL)
     if micros is None or days_of(stream.tables[0]).column == STAMPED_BY_END:
         return None
@@ -125,7 +125,7 @@ def open_until(reach: BuildReach, stream: Stream) -> datetime | None:
 
 
 def read_instead(stream: Stream, reach: BuildReach, around: timedelta) -> timedelta | None:
-    """How much to read around the days, since sessions reach beyond; None where all are final.
+    """The span to read around the days, since sessions reach beyond; None where all are final.
 
     Raises:
         RivermarkError: A session lasts so long that the read is not widened any further; or repeats
@@ -169,7 +169,7 @@ def _windows(stream: Stream, reach: BuildReach) -> list[Reach]:
 
 
 def _beyond_a_day(stream: Stream, window: Reach) -> timedelta:
-    """How far rows of a window may lie from the day of its result."""
+    """The distance of rows of a window from the day of its result, at most."""
     daily = days_of(stream.tables[0])
     if daily.column == STAMPED_BY_END:
         return window.span

@@ -39,7 +39,7 @@ FULL_POLL_SECONDS: Final = 30.0
 
 
 class SourceBacklog:
-    """What a source holds beyond the plan: `poll` plans what is ready.
+    """The unplanned content of a source: `poll` plans what is ready.
 
     `progress` is how far admission has come in event time.
     """
@@ -87,7 +87,7 @@ class SourceBacklog:
         self._left = full or max(batches) < self.planner.newest
 
     def is_left(self) -> bool:
-        """Whether planned batches may be left behind what was read last in this run."""
+        """Returns True if planned batches may be left behind what was read last in this run."""
         return self._left or self.read < self.planner.newest
 
     def settle(self) -> None:
@@ -100,7 +100,7 @@ class SourceBacklog:
             time.sleep(0.2)
 
     def waiting(self) -> int:
-        """How many splits are known and not planned, but for those that alignment holds back."""
+        """Number of splits known and not planned, but for those that alignment holds back."""
         return len(self._last.waiting) + self._last.held
 
     def describe(self) -> list[str]:
@@ -165,7 +165,7 @@ class IngestTrigger(Trigger):
     is_left: Callable[[], bool] = lambda: True
 
     def again(self) -> bool:
-        """Whether the last batch may have left planned ones."""
+        """Returns True if the last batch may have left planned ones."""
         return self.is_left()
 
 

@@ -43,7 +43,7 @@ class ProcessTrigger(Trigger):
     _due_second: int = 0
 
     def again(self) -> bool:
-        """Whether a batch may have left something."""
+        """Returns True if a batch may have left something."""
         return not self.clock or self.events > 0
 
     def timer(self) -> int:

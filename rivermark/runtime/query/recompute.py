@@ -1,4 +1,4 @@
-"""What recomputing days of a stream needs: closed days, pinned inputs, and the rows built.
+"""A recompute of days: closed days, pinned inputs, and the rows built.
 
 What people and Dagster start is rivermark/backfill/reprocess.py.
 """
@@ -114,7 +114,7 @@ def build_range(
 
 
 def check_final(lake: Lake, stream: Stream, last: date, built: Built) -> timedelta | None:
-    """How far around the days to read instead, after the rows were computed; None if they stand.
+    """The span around the days to read instead, after the rows were computed; None if they stand.
 
     Raises:
         PartitionStillOpen: A session of the days has not ended yet.
@@ -139,5 +139,5 @@ def _check_ended(lake: Lake, stream: Stream, last: date, ends: datetime) -> None
 
 
 def recomputable(stream: Stream | Ingest) -> bool:
-    """Whether days of the stream can be recomputed from its input tables."""
+    """Returns True if days of the stream can be recomputed from its input tables."""
     return isinstance(stream, Stream) and stream.days is not None

@@ -128,7 +128,7 @@ class Touched(NamedTuple):
 
 
 def touched_by(rows: DataFrame) -> Touched:
-    """What rows of `day` and `away` touch."""
+    """The values that rows of `day` and `away` touch."""
     counted: pa.Table
     if fits_driver(rows):
         counted = rows.toArrow().group_by("day").aggregate([([], "count_all"), ("away", "max")])
@@ -152,7 +152,7 @@ def touched_day(stream: Stream) -> Column:
 
 
 def touches_days(stream: Stream, days: Collection[date], around: timedelta) -> Column:
-    """Whether a row of the first input belongs to one of the days or lies so near to them."""
+    """True if a row of the first input belongs to one of the days or lies so near to them."""
     first, last = min(days), max(days)
     day = touched_day(stream)
     near = day.between(F.lit(first - around), F.lit(last + around))

@@ -1,4 +1,4 @@
-"""When a running query is triggered: at once when input comes, and never back to back."""
+"""Triggers of a running query: at once when input comes, and never back to back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Versions = tuple[int, ...]
 
 @dataclass
 class Trigger:
-    """What lets a continuous query start a batch; each kind of query sets its own.
+    """The condition on which a continuous query starts a batch; each kind of query sets its own.
 
     `min_interval`: seconds between the starts of two batches at least. `inputs`: paths of the
     tables whose commits are its input. `first_batch_alone`: the first batch of a run must not share
@@ -37,7 +37,7 @@ class Trigger:
     share: float = SHARE
 
     def again(self) -> bool:
-        """Whether to trigger again after a batch: for what it left, or what it allowed to close."""
+        """True if to trigger again after a batch: for what it left, or what it allowed to close."""
         return True
 
     def timer(self) -> int:
@@ -47,7 +47,7 @@ class Trigger:
 
 @dataclass
 class TriggerPolicy:
-    """When one query is triggered; moments are seconds of a monotonic clock.
+    """The trigger of one query; moments are seconds of a monotonic clock.
 
     An idle query is triggered as soon as an input has a new commit. After a batch it is triggered
     again, for what is left of the input or what a batch without data would close: `min_interval`
@@ -70,7 +70,7 @@ class TriggerPolicy:
         self.idle_until = self.started + pause if had_batch else now
 
     def due(self, now: float, newest: Versions) -> bool:
-        """Whether to trigger now that the inputs are at these versions."""
+        """Returns True if to trigger now that the inputs are at these versions."""
         if self.triggered or now < self.idle_until:
             return False
         return self.had_batch or newest != self.versions or now - self.started > LONGEST

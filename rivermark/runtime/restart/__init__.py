@@ -1,1 +1,1 @@
-"""Which groups of streams are started again, and when."""
+"""Restarts of groups of streams."""

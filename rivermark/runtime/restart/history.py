@@ -1,4 +1,4 @@
-"""What the restart sensor remembers between ticks, small enough for its cursor."""
+"""The memory of the restart sensor between ticks, small enough for its cursor."""
 
 from __future__ import annotations
 

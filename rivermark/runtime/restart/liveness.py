@@ -1,4 +1,4 @@
-"""Whether a launched run is alive, by heartbeats and processes and not by its record alone."""
+"""Liveness of a launched run, by heartbeats and processes and not by its record alone."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LaunchedRun:
 
 @dataclass(frozen=True, kw_only=True)
 class Patience:
-    """How long each kind of silence may last before it means something.
+    """The patience with each kind of silence before it means something.
 
     `start`: from requesting a run to its first heartbeat; a driver needs 10-25 s on two busy cores.
     `gone`: after the last heartbeat of a process that is no longer there; `ending`: if that was its

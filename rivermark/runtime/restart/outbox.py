@@ -55,7 +55,7 @@ class Notice:
 
     @property
     def waits(self) -> bool:
-        """Whether it is to be sent: as it began, or that it is over."""
+        """True if it is to be sent: as it began, or that it is over."""
         return not self.sent or self.over_at is not None
 
     @property

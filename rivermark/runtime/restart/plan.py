@@ -1,4 +1,4 @@
-"""Which groups are started now: a pure decision over desired states, heartbeats and runs."""
+"""Groups to start now: a pure decision over desired states, heartbeats and runs."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Alert:
 
     @property
     def trouble(self) -> Trouble:
-        """What the outbox sends of it."""
+        """The message of it in the outbox."""
         return Trouble(
             cause=self.cause or self.incident,
             about=f"'{self.stream or self.group}'",
@@ -86,7 +86,7 @@ class Alert:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What to do now. `dead_runs` are records to be corrected before anything is started.
+    """The work to do now. `dead_runs` are records to be corrected before anything is started.
 
     `alerts` are those that are new, `troubles` all that there are, and `over` the streams about
     which there was one, with what is said of their groups now. `again_at` is the earliest moment at
@@ -358,13 +358,13 @@ class _Decision:
         )
 
     def _awaited(self, memory: GroupMemory, numbers: Sequence[int]) -> bool:
-        """Whether a start was asked for whose run has not been recorded yet."""
+        """Returns True if a start was asked for whose run has not been recorded yet."""
         if not memory.starts or memory.number in numbers:
             return False
         return abs(self.now - memory.starts[-1]) <= self.patience.start
 
     def _requested_since(self, spoken: datetime, memory: GroupMemory) -> bool:
-        """Whether a person asked for the group after its last run had ended.
+        """Returns True if a person asked for the group after its last run had ended.
 
         Not by a moment in the future, under which the group was started already: the clock was set
         back since, and each failure would seem to lie before the request.
@@ -373,12 +373,12 @@ class _Decision:
         return spoken <= desired_at and not (desired_at > self.now and memory.starts)
 
     def _spoken(self, run: LaunchedRun, lives: Mapping[str, Life]) -> datetime:
-        """When its end said something: a person may cancel the record of a run that is dead."""
+        """The time since which a person may cancel the record of a run that is dead."""
         cancelled = run.status in ("canceled", "canceling")
         return (run.ended_at if cancelled else None) or self._ended(run, lives)
 
     def _ended(self, run: LaunchedRun, lives: Mapping[str, Life]) -> datetime:
-        """When the run was last alive: the pause before a restart counts from there.
+        """The time at which the run was last alive: the pause before a restart counts from there.
 
         A record of a killed run is corrected only when a sensor notices, up to a minute later.
         """

@@ -1,4 +1,4 @@
-"""Whether the results of a streaming plan are ever final, by Spark's own check."""
+"""Finality of a streaming plan's results, by Spark's own check."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NEVER_FINAL = "STREAMING_OUTPUT_MODE"
 
 
 def append_fault(spark: SparkSession, stream: Stream, built: DataFrame) -> str | None:
-    """Why a query of the plan could not be started; None where it could."""
+    """The reason why a query of the plan could not be started; None where it could."""
     jvm: Any = spark._jvm
     checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
     append = jvm.org.apache.spark.sql.streaming.OutputMode.Append()
@@ -29,7 +29,7 @@ def append_fault(spark: SparkSession, stream: Stream, built: DataFrame) -> str |
 
 
 def never_final(times: str) -> str:
-    """What is said of an aggregation that no watermark ends."""
+    """The error for an aggregation that no watermark ends."""
     return (
         "it groups rows without a window of the event time, so no result would ever be final: "
         f"group by a window over {times}, as read and not computed (operators.per_window)"

@@ -57,7 +57,7 @@ def check_executors(spark: SparkSession, settings: Settings) -> None:
     packages = COMPARED
 
     # Inside a function: then it travels by its code, and needs none of our modules to be looked at.
-    def look(_: Iterable[int]) -> Iterator[Versions]:
+    def versions_there(_: Iterable[int]) -> Iterator[Versions]:
         from importlib.metadata import PackageNotFoundError, version
         from platform import node, python_version
 
@@ -71,7 +71,7 @@ def check_executors(spark: SparkSession, settings: Settings) -> None:
 
     pool = ThreadPoolExecutor(max_workers=1)
     job = pool.submit(
-        lambda: context.parallelize(range(tasks), tasks).mapPartitions(look).collect()
+        lambda: context.parallelize(range(tasks), tasks).mapPartitions(versions_there).collect()
     )
     try:
         seen = job.result(PATIENCE)
@@ -104,12 +104,12 @@ def check_executors(spark: SparkSession, settings: Settings) -> None:
 
 def _cause(error: Exception) -> str:
     """The last line of an error of Spark that says why Python did not start."""
-    told = re.findall(
+    causes = re.findall(
         r"((?:ModuleNotFoundError|ImportError|PYTHON_VERSION_MISMATCH|Cannot run program|"
         r"java\.io\.IOException|\[PYTHON_VERSION)[^\n]*)",
         str(error),
     )
-    return (told or str(error).strip().splitlines() or ["unknown"])[-1].strip()[:300]
+    return (causes or str(error).strip().splitlines() or ["unknown"])[-1].strip()[:300]
 
 
 def is_cluster(settings: Settings) -> bool:

@@ -26,7 +26,7 @@ def engine_error(error: BaseException) -> BaseException | None:
 
 
 def _in_the_bridge(error: BaseException) -> bool:
-    """Whether it was raised by the bridge itself, or by the sockets that it holds."""
+    """Returns True if it was raised by the bridge itself, or by the sockets that it holds."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][-3:]
     modules = (str(frame.f_globals.get("__name__", "")) for frame in frames)
     return any(module.partition(".")[0] in ("py4j", "pyspark") for module in modules)

@@ -31,7 +31,7 @@ class BatchCall:
         self._take(DataFrame(frame, self._spark), batch)
 
     class Java:
-        """Which Java interface this is."""
+        """The Java interface that this is."""
 
         implements: ClassVar = [f"{SOURCES}.PythonForeachBatchFunction"]
 

@@ -28,7 +28,7 @@ def input_bytes(frame: DataFrame) -> int | None:
 
 
 def fits_driver(frame: DataFrame) -> bool:
-    """Whether the driver may collect what is made of these inputs; no where their size is unknown.
+    """True if the driver may collect what is made of these inputs; no where their size is unknown.
 
     It then commits from Arrow: a second Spark job and the reading of the table's state for it are
     most of what a small batch costs.

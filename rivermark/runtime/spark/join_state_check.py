@@ -1,4 +1,4 @@
-"""Whether the state of a join is ever released, by Spark's own plan of the query.
+"""Release of a join's state, by Spark's own plan of the query.
 
 Written for the plans of Spark 4.2, which name the bound of each side; in the plan of another
 version the check may find no join, and then refuses none.
@@ -65,14 +65,14 @@ def check_watermarks(built: DataFrame, stream: str) -> None:
 
 
 def has_join(built: DataFrame) -> bool:
-    """Whether the plan of the rows has a join at all, also one with a table."""
+    """Returns True if the plan of the rows has a join at all, also one with a table."""
     spark: Any = built.sparkSession
     pattern = spark._jvm.org.apache.spark.sql.catalyst.trees.TreePattern.JOIN()
     return bool(built._jdf.queryExecution().analyzed().containsPattern(pattern))
 
 
 def joins_streams(node: Any) -> bool:
-    """Whether a node of a plan is a join both sides of which are streams."""
+    """Returns True if a node of a plan is a join both sides of which are streams."""
     if node.nodeName() != "Join":
         return False
     return bool(node.left().isStreaming() and node.right().isStreaming())
@@ -95,7 +95,7 @@ def _watermarked(attribute: Any) -> bool:
 
 
 def _has_watermarked_key(condition: Any) -> bool:
-    """Whether the join is also by the equality of a column with a watermark, such as a window."""
+    """True if the join is also by the equality of a column with a watermark, such as a window."""
     kind = condition.nodeName()
     if kind == "And":
         return any(map(_has_watermarked_key, each(condition.children())))

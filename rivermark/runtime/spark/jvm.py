@@ -1,4 +1,4 @@
-"""What the driver's JVM is started with: JARs, class archive, compiler, collector, heap.
+"""Options of the driver's JVM: JARs, class archive, compiler, collector, heap.
 
 Nothing here starts Spark or needs it: `make setup` fills the cache folder and these functions
 find what it left. The settings only count when the JVM is born, so they belong into the builder

@@ -1,4 +1,4 @@
-"""Which Python functions a DataFrame is made with. Beyond PySpark's public API; for Spark 4.2.
+"""Python functions of a DataFrame. Beyond PySpark's public API; for Spark 4.2.
 
 On a version that makes them another way none is seen, and a plan counts by their names alone.
 """

@@ -121,7 +121,7 @@ def spark_conf(settings: Settings, kind: Kind = "short", slots: int = 0) -> dict
 
 
 def scratch_folder(settings: Settings) -> Path:
-    """Where this process's session keeps shuffled rows and the working copies of its state.
+    """The folder of shuffled rows and of working copies of state of this process's session.
 
     Not below /tmp: what cleans that removes files that a run of weeks has not touched for days.
     """

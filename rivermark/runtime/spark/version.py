@@ -13,5 +13,5 @@ module."""
 
 
 def is_known_version() -> bool:
-    """Whether the installed Spark is the version that the private accesses were written for."""
+    """True if the installed Spark is the version that the private accesses were written for."""
     return pyspark.__version__.split(".")[:2] == WRITTEN_FOR.split(".")

@@ -46,7 +46,7 @@ def prepare() -> bool:
 
 
 def threads() -> int:
-    """How many threads this process has, those of libraries included where the system tells."""
+    """Number of threads of this process, those of libraries included where the system tells."""
     tasks = Path("/proc/self/task")
     return len(list(tasks.iterdir())) if tasks.is_dir() else threading.active_count()
 

@@ -28,7 +28,7 @@ class Desired:
     problem: str | None = None
 
     def paused(self, since: datetime | None = None) -> bool:
-        """Whether a live run has to stop: the group was paused, after that moment where given.
+        """True if a live run has to stop: the group was paused, after that moment where given.
 
         A stored state that cannot be read is no reason to stop what runs; the sensor reports it.
         """

@@ -1,4 +1,4 @@
-"""What an error of a query means: in a sentence, and whether starting again can help."""
+"""Meanings of a query's errors: in a sentence, and whether starting again can help."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rivermark.runtime.spark.engine_lost import engine_error
 
 @dataclass(frozen=True)
 class Meaning:
-    """What an error of Spark means, by the names of error classes and words in it.
+    """The meaning of an error of Spark, by the names of error classes and words in it.
 
     `{checkpoint}` and `{stream}` in the text stand for the place and the name it is about.
     """
@@ -134,7 +134,7 @@ REFUSALS: Final = (
 
 @dataclass(frozen=True)
 class Fault:
-    """What an error means.
+    """The meaning of an error.
 
     `restartable` is False where another start would fail the same way. `slow_worker`: a Python
     process was only slow to start on a busy machine; nothing was written, the next start repeats

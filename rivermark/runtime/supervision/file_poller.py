@@ -24,7 +24,7 @@ POLLS: Final = 5
 
 @dataclass
 class PollInterval:
-    """When to poll again, by what the last polls took that planned nothing.
+    """The pause before the next poll, by what the last polls took that planned nothing.
 
     Planning is work that input brings, and the next input does not wait for it.
     """
@@ -69,7 +69,7 @@ class Poller:
             pass
 
     def failures(self) -> dict[str, Exception]:
-        """What was raised since the last call, by stream; these streams are polled no more."""
+        """The errors since the last call, by stream; these streams are polled no more."""
         with self._lock:
             failures, self._failures = self._failures, {}
         return failures

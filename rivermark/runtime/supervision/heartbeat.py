@@ -67,7 +67,7 @@ class Heartbeat:
 
     @property
     def given_up(self) -> bool:
-        """Whether its restart strategy allowed no further start within the run."""
+        """True if its restart strategy allowed no further start within the run."""
         return self.numbers.get(GIVEN_UP, 0) > 0
 
 
@@ -121,7 +121,7 @@ class HeartbeatStore:
 
 
 def host_alive(heartbeat: Heartbeat) -> bool | None:
-    """Whether the process that wrote it still runs; None when it is on another machine.
+    """Returns True if the process that wrote it still runs; None when it is on another machine.
 
     A process that started after the heartbeat has only inherited the number.
     """

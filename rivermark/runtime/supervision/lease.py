@@ -140,7 +140,7 @@ class Lease:
 
     @property
     def current(self) -> bool:
-        """Whether the lease is held, and no other run has taken the stream over."""
+        """True if the lease is held, and no other run has taken the stream over."""
         return self._owner is not None and self._newest_token() == self._owner.token
 
     def check(self) -> None:
@@ -202,7 +202,7 @@ class Lease:
             return 0
 
     def _base(self) -> int:
-        """What the first token counts from, one number for all that try at once.
+        """The number from which tokens count, the same for all that try at once.
 
         By the clock: tokens must not start again where their folder was removed.
         """
@@ -237,7 +237,7 @@ class Lease:
     def _succeed_unknown(self) -> None:
         """Make sure that an owner whose name is lost is gone, by what its heartbeat says.
 
-        Its folder may have been removed under it, so that its lock excludes nobody any more.
+        Its folder may have been removed under it, so that its lock no longer excludes another.
         """
         beat = HeartbeatStore(self._state_root).latest().get(self.stream)
         if beat is None or beat.state in ENDED:

@@ -28,7 +28,7 @@ Lineage = Mapping[str, list[tuple[str, str]]]
 
 
 class LineageRecord(msgspec.Struct, frozen=True):
-    """What a stream's columns are computed from, and by which code."""
+    """The sources of a stream's columns, and the code that computes them."""
 
     code: str
     columns: dict[str, list[tuple[str, str]]]

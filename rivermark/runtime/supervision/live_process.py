@@ -12,7 +12,7 @@ BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
 def start_of(pid: int) -> str | None:
-    """When a process began, by the boot's name and the ticks since then; None where neither is.
+    """The beginning of a process, by the boot's name and the ticks since then; None without both.
 
     Its moment moves with each step of the clock: the kernel counts the boot back from now.
     """
@@ -44,7 +44,7 @@ def live_process(
 
 
 def is_zombie(pid: int) -> bool:
-    """Whether a process has ended and only waits to be forgotten, or is not there."""
+    """Returns True if a process has ended and only waits to be forgotten, or is not there."""
     try:
         return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:

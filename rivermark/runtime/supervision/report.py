@@ -1,4 +1,4 @@
-"""What a run reports about its streams while it goes on."""
+"""Reports of a run about its streams while it goes on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rivermark.runtime.supervision.supervisor import Supervisor
 
 @dataclass(frozen=True)
 class Report:
-    """What a stream did since its last report; numbers as in the asset's metadata.
+    """The work of a stream since its last report; numbers as in the asset's metadata.
 
     `closed_days` are days that became final (or were computed again) since the last report, `error`
     the last failure where no batch was finished since: of a stream that is started again, or with
@@ -102,7 +102,7 @@ class Reporter:
         return numbers
 
     def _pending(self, name: str) -> list[str]:
-        """What waits: files that cannot be read yet, open windows, the slowest input."""
+        """The waiting input: files that cannot be read yet, open windows, the slowest input."""
         summary, host = self.supervisor.summaries[name], self.supervisor.hosts.get(name)
         if host is None:
             return []

@@ -1,4 +1,4 @@
-"""Which streams of a bounded run start next."""
+"""Streams of a bounded run that start next."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ process has ten seconds to answer, and needs a quarter of a second of one core."
 
 @dataclass(frozen=True)
 class Schedule:
-    """Where a bounded run stands: streams that wait, run and have ended, by name.
+    """The state of a bounded run: streams that wait, run and have ended, by name.
 
     A stream starts when all that it reads within the run has ended, drained or failed: behind a
     stream that failed, what its table holds is still drained. `order` lists upstream streams first;
@@ -45,7 +45,7 @@ class Schedule:
 
     @property
     def done(self) -> bool:
-        """Whether every stream has ended."""
+        """True if every stream has ended."""
         return self.ended.issuperset(self.order)
 
     def next(self) -> tuple[str, ...]:

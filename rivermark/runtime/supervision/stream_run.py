@@ -49,12 +49,12 @@ class StreamRun:
 
     @property
     def ended(self) -> bool:
-        """Whether it was drained, stopped, or failed for good."""
+        """True if it was drained, stopped, or failed for good."""
         return self.state in ENDED
 
     @property
     def given_up(self) -> bool:
-        """Whether its strategy allowed no further start after a failure that might have passed."""
+        """True if its strategy allowed no further start after a failure that might have passed."""
         fault = self.fault
         if self.state != "failed" or fault is None:
             return False

@@ -324,7 +324,7 @@ class Supervisor:
         return explain(error, stream=name, checkpoint=place, engine_lives=self._engine_lives())
 
     def _engine_lives(self) -> bool:
-        """Whether the JVM of the session is there, as far as it is known."""
+        """Returns True if the JVM of the session is there, as far as it is known."""
         if self._jvm is None or self._jvm_start is None:
             return True
         return start_of(self._jvm) == self._jvm_start and not is_zombie(self._jvm)
@@ -365,7 +365,7 @@ class Supervisor:
         )
 
     def _waiting(self, name: str, host: QueryHost | None) -> int:
-        """How much input waits for a batch of the stream to end."""
+        """The amount of input that waits for a batch of the stream to end."""
         waiting = 0
         if host is not None and not self.bounded:
             waiting = host.backlog.waiting() if host.backlog else self._triggers.unread(host)

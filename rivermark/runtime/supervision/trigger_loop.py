@@ -32,7 +32,7 @@ class _Triggered:
 
     @property
     def unread(self) -> int:
-        """How many commits of its inputs no finished batch has taken."""
+        """Number of commits of its inputs that no finished batch has taken."""
         return sum(max(now - then, 0) for now, then in zip(self.newest, self.taken, strict=True))
 
 
@@ -67,7 +67,7 @@ class TriggerLoop:
                 self._drop(query)
 
     def unread(self, host: QueryHost) -> int:
-        """How many commits of the inputs of a query wait for a batch of it to end."""
+        """Number of commits of a query's inputs that wait for a batch of it to end."""
         return next((query.unread for query in [*self._queries] if query.host is host), 0)
 
     def stop(self) -> None:
@@ -116,7 +116,7 @@ class TriggerLoop:
             host.wake()
 
     def _has_room(self, query: _Triggered) -> bool:
-        """Whether a query may start a batch: not beside a first batch that has to be alone."""
+        """True if a query may start a batch: not beside a first batch that has to be alone."""
         if query.host.trigger.first_batch_alone and not query.batches and self._alone is None:
             self._alone = query
         if self._alone is None:

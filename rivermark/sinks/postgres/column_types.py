@@ -1,4 +1,4 @@
-"""Which type of PostgreSQL holds a column, and which others hold all of its values too."""
+"""The PostgreSQL type of a column, and others that hold all of its values too."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def column_type(kind: DataType) -> str | None:
 
 
 def holds(existing: str, kind: DataType) -> bool:
-    """Whether a column of a table that exists holds every value of the type, or text of it."""
+    """True if a column of a table that exists holds every value of the type, or text of it."""
     own = column_type(kind)
     if own is None:
         return False
@@ -80,7 +80,7 @@ def holds(existing: str, kind: DataType) -> bool:
 
 
 def _digits(kind: str) -> tuple[int, int] | None:
-    """How many digits numbers of a type have before the point and behind it."""
+    """Number of digits of a type's numbers before the point and behind it."""
     if kind in DIGITS:
         return DIGITS[kind], 0
     parsed = NUMERIC.fullmatch(kind)
@@ -88,7 +88,7 @@ def _digits(kind: str) -> tuple[int, int] | None:
 
 
 def is_nested(kind: DataType) -> bool:
-    """Whether values of the type are written as JSON."""
+    """Returns True if values of the type are written as JSON."""
     return column_type(kind) == "jsonb"
 
 

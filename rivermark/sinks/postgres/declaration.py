@@ -26,7 +26,7 @@ LONGEST_NAME: Final = 38
 
 
 def name_of_sink(values: Mapping[str, Any]) -> object:
-    """What a sink is called before it is made: by its table."""
+    """The name of a sink before it is made: its table's."""
     return values.get("table")
 
 

@@ -29,7 +29,7 @@ ONE_AT_A_TIME: Final = 0x72697665
 
 
 class Held(NamedTuple):
-    """What the ledger says of a table."""
+    """The ledger's record of a table."""
 
     stream: str
     output: str
@@ -110,7 +110,7 @@ class Target:
         return SQL(", ").join(parts)
 
     def _misfits(self, connection: Connection) -> list[str]:
-        """What of the table that exists does not fit, a phrase each."""
+        """The parts of an existing table that do not fit, a phrase each."""
         row = connection.execute(
             "SELECT relkind FROM pg_class WHERE oid = to_regclass(%s)",
             [self.table.as_string(connection)],
@@ -141,7 +141,7 @@ class Target:
         return wrong
 
     def _is_secured(self, connection: Connection) -> bool:
-        """Whether the table has policies of row security that count for this account."""
+        """Returns True if the table has policies of row security that count for this account."""
         row = connection.execute(
             "SELECT row_security_active(to_regclass(%s))", [self.table.as_string(connection)]
         ).fetchone()
@@ -179,7 +179,7 @@ class Target:
         return held
 
     def is_empty(self, connection: Connection) -> bool:
-        """Whether the table holds no row at all."""
+        """Returns True if the table holds no row at all."""
         query = SQL("SELECT EXISTS (SELECT FROM {})").format(self.table)
         row = connection.execute(query).fetchone()
         return row is not None and not row[0]
@@ -248,7 +248,7 @@ def _text(value: str | bytes) -> str:
 
 
 def exists(connection: Connection, table: Identifier) -> bool:
-    """Whether a table is there."""
+    """Returns True if a table is there."""
     row = connection.execute("SELECT to_regclass(%s)", [table.as_string(connection)]).fetchone()
     return row is not None and row[0] is not None
 

@@ -136,13 +136,13 @@ class Writer(SinkWriter):
         """Write a batch in one transaction, unless the table holds it."""
         if self._last is not None and self._last.batch >= identity.batch:
             return 0
-        given = as_rows(rows)
+        batch_rows = as_rows(rows)
         self._session.run(
             f"{self._subject} write batch {identity.batch}",
-            lambda connection: self._write(connection, given, identity),
+            lambda connection: self._write(connection, batch_rows, identity),
         )
         self._last = identity
-        return given.count()
+        return batch_rows.count()
 
     def _write(self, connection: Connection, rows: BatchRows, batch: BatchIdentity) -> None:
         newest = self._newest(self._target.lock(connection, self._origin))
@@ -257,17 +257,17 @@ class Writer(SinkWriter):
         metadata: Mapping[str, Any] | None = None,
     ) -> int:
         """Replace days in one transaction."""
-        given = as_rows(rows)
+        batch_rows = as_rows(rows)
         named = BatchIdentity(f"{self._origin.stream} {replacement}", self._origin.generation, 0)
 
         def act(connection: Connection) -> None:
             self._target.held(connection, self._origin)
             self._remove(connection, days)
-            refused = self._put_all(connection, given, overrule=True)
+            refused = self._put_all(connection, batch_rows, overrule=True)
             self._undelivered.add(self._kept(refused, named), {"replacement": replacement})
 
         self._session.run(f"{self._subject} replace days", act)
-        return given.count()
+        return batch_rows.count()
 
     def resend(self, waiting: Sequence[Mapping[str, Any]]) -> list[str | None]:
         """Put rows that were refused again, each in a transaction that notes its key."""
@@ -449,7 +449,7 @@ class Upserter(Writer):
 
     @cached_property
     def _same(self) -> Composed:
-        """Whether rows `l` and `t` have one key."""
+        """True if rows `l` and `t` have one key."""
         return SQL(" AND ").join(
             SQL("l.{} = t.{}").format(Identifier(key), Identifier(key)) for key in self._target.keys
         )
@@ -470,7 +470,7 @@ class Upserter(Writer):
         return SQL('ARRAY[{}] COLLATE "C"').format(SQL(", ").join(texts))
 
     def _newer(self, row: str, other: str, tie: Composable) -> Composed:
-        """Whether a row counts before another; of the same version where `tie` holds."""
+        """Returns True if a row counts before another; of the same version where `tie` holds."""
         left, right = self._version(row), self._version(other)
         return SQL(
             "({left} > {right} OR {right} IS NULL AND {left} IS NOT NULL "

@@ -12,7 +12,7 @@ from rivermark.testing.landing.writer import land
 
 @dataclass(frozen=True, slots=True)
 class LandedOnce:
-    """How many files and rows of theirs a folder holds now, and how many of the files are new."""
+    """Number of files and rows of theirs in a folder now, and how many of the files are new."""
 
     files: int
     rows: int

@@ -14,7 +14,7 @@ P = TypeVar("P", bound=Parcel[Timed])
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a paced landing is; `behind` is how late the newest file landed by the wall clock."""
+    """The progress of a paced landing; `behind` is how late the newest file landed."""
 
     files: int
     rows: int
@@ -24,7 +24,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Paced:
-    """What a paced landing did; `stopped` says that it was ended before its rows were."""
+    """Result of a paced landing; `stopped` says that it was ended before its rows were."""
 
     files: int
     rows: int
@@ -34,7 +34,7 @@ class Paced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How the rows' own time runs past the wall clock.
+    """The ratio of the rows' own time to the wall clock.
 
     `speed` is seconds of the rows' time per second of wall time; None or 0 is as fast as possible.
     The first parcel is due at once, or, where `real_time` is set, each at its own instant (speed
@@ -97,7 +97,7 @@ class _Schedule:
         self._anchor: tuple[datetime, datetime] | None = None
 
     def wait_for(self, due: datetime, now: datetime) -> timedelta:
-        """How long until a parcel is due; negative where it is overdue."""
+        """The time until a parcel is due; negative where it is overdue."""
         if not self._pace.speed:
             return timedelta(0)
         if self._anchor is None:

@@ -13,7 +13,7 @@ class Timed(Protocol):
 
     @property
     def at(self) -> datetime:
-        """When it arrives."""
+        """The time of its arrival."""
         ...
 
 

@@ -39,7 +39,7 @@ def changed_files(
 
 
 def _change(landed: LandedFiles, file: LandedFile, read: SplitAsRead) -> str | None:
-    """How the file differs from what was read, in words."""
+    """The difference between the file and what was read, in words."""
     if file.size != read.size:
         return f"changed since, from {read.size} to {file.size} bytes"
     written = file.modified_at

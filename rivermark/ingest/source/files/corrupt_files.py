@@ -71,7 +71,7 @@ def damaged_files(
 
 
 def decoding_fault(pieces: Iterable[Piece]) -> str | None:
-    """What is wrong with the file of these pieces, found by reading it; None where nothing is.
+    """The fault of the file of these pieces, found by reading it; None where there is none.
 
     Raises:
         StoreFault: the store does not deliver the file now.
@@ -96,7 +96,7 @@ def blame(damaged: dict[str, str], file: PlannedSplit, what: str, error: BaseExc
 
 
 def vanished(path: str) -> bool:
-    """Whether the file is gone from a folder that is still there."""
+    """Returns True if the file is gone from a folder that is still there."""
     files, inside = filesystem(path)
     folder = inside.rsplit("/", 1)[0]
     file, parent = files.get_file_info([inside, folder])

@@ -101,7 +101,7 @@ def probe_file(
     options: FileOptions,
     wanted: Collection[str] | None = None,
 ) -> FileProbe:
-    """Whether a file is ready, rejected with a reason, or not readable yet; raises nothing.
+    """Returns True if a file is ready, rejected with a reason, or not readable yet; raises nothing.
 
     `wanted` are the column names that the contract knows, in lower case; None where any may be.
     """
@@ -193,7 +193,7 @@ def probe_text(
 
 
 def other_encoding(start: bytes, encoding: str) -> str | None:
-    """What says that a file is in another encoding than the declared one; None where nothing does.
+    """The sign of another encoding than the declared one; None where there is none.
 
     That is its byte order mark, or without one that it has the zero bytes of UTF-16 or UTF-32: read
     as anything else its lines begin and end within characters, and its texts are full of zeros.
@@ -212,13 +212,13 @@ def other_encoding(start: bytes, encoding: str) -> str | None:
 
 
 def _is_text(text: str) -> bool:
-    """Whether it is made of letters as most of Europe writes them, and no zeros."""
+    """Returns True if it is made of letters as most of Europe writes them, and no zeros."""
     plain = sum("\t" <= letter < "\u0250" for letter in text)
     return "\0" not in text and plain > 0.9 * len(text)
 
 
 def is_packed(path: str) -> bool:
-    """Whether a text file is gzipped, by its name."""
+    """Returns True if a text file is gzipped, by its name."""
     return path.lower().endswith(".gz")
 
 
@@ -292,7 +292,7 @@ def declared_columns(
 
 
 def _in_order(names: Sequence[str], declared: Sequence[str]) -> bool:
-    """Whether the names are some of the declared ones, in their order."""
+    """Returns True if the names are some of the declared ones, in their order."""
     rest = iter([name.lower() for name in declared])
     return all(name in rest for name in names)
 

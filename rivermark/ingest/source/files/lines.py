@@ -38,7 +38,7 @@ def lines_of(chunks: Iterable[bytes], encoding: str) -> Iterator[pa.StringArray]
 
 
 def count_lines(chunks: Iterable[bytes]) -> int:
-    """How many lines `lines_of` finds."""
+    """Number of lines that `lines_of` finds."""
     ends, last = 0, b""
     for chunk in chunks:
         ends += chunk.count(b"\n")
@@ -49,7 +49,7 @@ def count_lines(chunks: Iterable[bytes]) -> int:
 
 
 def line_starts(file: BufferedReader, most_bytes: int) -> list[int]:
-    """Where a text is cut into pieces of about so many bytes: behind line feeds, and at 0."""
+    """The places at which a text is cut into pieces of about so many bytes, behind line feeds."""
     starts = [0]
     while (start := _behind_line_feed(file, starts[-1] + most_bytes - 1)) is not None:
         starts.append(start)

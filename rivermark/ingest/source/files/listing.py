@@ -40,12 +40,12 @@ class LandedFile:
 
     @property
     def is_text(self) -> bool:
-        """Whether the path is UTF-8, as every reader needs it."""
+        """True if the path is UTF-8, as every reader needs it."""
         return printable(self.path) == self.path
 
     @property
     def modified_at(self) -> datetime:
-        """When it was changed, in microseconds as the plan keeps it: grouping keeps the order."""
+        """The time of its last change in microseconds, as the plan keeps it."""
         micros = self.mtime_ns // 1000
         first, last = ((moment - EPOCH) // timedelta(microseconds=1) for moment in (FIRST, LAST))
         return EPOCH + timedelta(microseconds=min(max(micros, first), last))
@@ -53,7 +53,7 @@ class LandedFile:
 
 @dataclass
 class Listing:
-    """What lies in the folder: the source's files, those that fit no pattern, what stays closed.
+    """The content of a folder: the source's files, those that fit no pattern, what stays closed.
 
     `closed` has the path and the reason of each file or folder that could not be looked at.
     """
@@ -139,11 +139,11 @@ class LandedFiles:
         return any(fnmatchcase(last, pattern) for pattern in self._patterns)
 
     def path(self, name: str) -> str:
-        """Where Spark can open the file of a name: by its whole path, with its scheme elsewhere."""
+        """The path by which Spark opens the file of a name: whole, with its scheme elsewhere."""
         return printable(f"{self._prefix}/{name}")
 
     def probe(self, file: LandedFile) -> FileProbe:
-        """Whether the file is ready, rejected with a reason, or has to wait."""
+        """Returns True if the file is ready, rejected with a reason, or has to wait."""
         stamp = file.size, file.mtime_ns
         before = self._watched.get(file.name)
         if before is None or before[:2] != stamp:
@@ -170,7 +170,7 @@ class LandedFiles:
         return probe
 
     def _is_scanned(self, file: LandedFile) -> bool:
-        """Whether reading the whole file costs little: on a disk admission finds it in memory."""
+        """True if reading the whole file costs little: on a disk admission finds it in memory."""
         return is_local(self._root) or file.size <= HEAD_BYTES
 
     def digest(self, file: LandedFile) -> str:

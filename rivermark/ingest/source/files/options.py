@@ -1,4 +1,4 @@
-"""How the files of a landing folder are found, and how they are spelled."""
+"""Options by which files of a landing folder are found, and of how they are spelled."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ class FileOptions:
 
 
 def is_below(folder: str) -> bool:
-    """Whether a path is relative and leads nowhere but below its root."""
+    """Returns True if a path is relative and leads nowhere but below its root."""
     parts = folder.split("/")
     return not folder.startswith("/") and ".." not in parts and "" not in parts
 
 
 def plain_lines(encoding: str) -> bool:
-    """Whether an encoding is known and writes a line's end as one byte, as the readers expect."""
+    """True if an encoding is known and writes a line's end as one byte, as the readers expect."""
     try:
         return "\n".encode(encoding) == b"\n"
     except (LookupError, UnicodeError):
@@ -88,5 +88,5 @@ def plain_lines(encoding: str) -> bool:
 
 
 def is_utf8(encoding: str) -> bool:
-    """Whether the encoding is UTF-8, under any of its names."""
+    """Returns True if the encoding is UTF-8, under any of its names."""
     return codecs.lookup(encoding).name == "utf-8"

@@ -30,11 +30,11 @@ class SeenFiles:
             self.add(name, size)
 
     def __len__(self) -> int:
-        """How many files were planned."""
+        """Number of files that were planned."""
         return len(self._sorted) + len(self._recent)
 
     def __contains__(self, name: object) -> bool:
-        """Whether a file of that name was planned."""
+        """Returns True if a file of that name was planned."""
         return isinstance(name, str) and self.size_of(name) is not None
 
     def add(self, name: str, size: int) -> None:

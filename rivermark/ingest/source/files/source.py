@@ -58,16 +58,16 @@ class FileSource(FileOptions, LandingSource):
 
     @property
     def description(self) -> str:
-        """Which files land where."""
+        """The files, and the folder in which they land."""
         return f"Files `{self.pattern}` that land in `{self.folder}`."
 
     @property
     def tells_producers(self) -> bool:
-        """Where it was said how."""
+        """True where `producers` was declared."""
         return self.producers is not None
 
     def producer(self, split: str) -> str:
-        """What `producers` finds in the file's path; the folder where it finds nothing."""
+        """The match of `producers` in the file's path; the folder where there is none."""
         match = re.search(self.producers, split) if self.producers is not None else None
         return (match and match[1]) or self.folder
 

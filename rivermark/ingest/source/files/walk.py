@@ -65,7 +65,7 @@ class Walk:
                 yield from self._below(entry.path, target)
 
     def _is_walked(self, target: str, is_folder: bool) -> bool:
-        """Whether a link's target is reached without it, or holds the folder itself."""
+        """Returns True if a link's target is reached without it, or holds the folder itself."""
         below = target[len(self._root) + 1 :] if target.startswith(f"{self._root}/") else None
         if is_folder:
             around = f"{self._root}/".startswith(f"{target}/")
@@ -82,7 +82,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def hidden(path: str) -> bool:
-    """Whether any part of the path says that the file is not for readers."""
+    """Returns True if any part of the path says that the file is not for readers."""
     return any(
         part.startswith((".", "_")) or part.endswith(COPYING) for part in path.split("/") if part
     )

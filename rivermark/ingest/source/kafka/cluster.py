@@ -1,4 +1,4 @@
-"""What a reader asks the brokers: which topics there are, and how far their partitions reach."""
+"""Questions of a reader to the brokers: the topics, and how far their partitions reach."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ class Cluster:
         return {p: offset for p, offset in offsets.items() if offset is not None}
 
     def _result(self, future: Future[Any]) -> Any:
-        """What was asked for; None where it is about a topic that is not there."""
+        """The result of a request; None where it is about a topic that is not there."""
         try:
             result = future.result(PATIENCE_SECONDS + 5)
         except KafkaException as error:

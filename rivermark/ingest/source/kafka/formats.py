@@ -1,4 +1,4 @@
-"""What the values of messages are, where they are neither JSON nor text."""
+"""Formats of message values that are neither JSON nor text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is gone from a topic before it was read, and how that is said."""
+"""Records that are gone from a topic before they were read, and their words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WHY: Final = {
 
 
 def loss_of(wanted: Range, topic: Topic | None, ends: Ends | None) -> Range | None:
-    """What is gone of a range; one that is empty goes on to the end of its partition."""
+    """The lost part of a range; one that is empty goes on to the end of its partition."""
     if wanted.topic_id is None:
         return None
     onwards = wanted.end == wanted.start

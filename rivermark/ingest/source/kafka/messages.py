@@ -47,7 +47,7 @@ READING: Final = {
 
 @dataclass(frozen=True)
 class Reading:
-    """How messages are read: the client's settings, and what their values are."""
+    """Settings for reading messages: those of the client, and the format of values."""
 
     settings: Mapping[str, str]
     isolation: str
@@ -127,7 +127,7 @@ def _read(consumer: Consumer, ranges: Sequence[Range]) -> dict[Partition, list[M
 
 
 def _check(error: KafkaError, wanted: Range, offset: int) -> None:
-    """Whether a consumer's event is the end of a partition, behind the range; raises otherwise."""
+    """True if a consumer's event is the end of a partition, behind the range; raises otherwise."""
     code = error.code()
     if code == KafkaError._PARTITION_EOF and offset >= wanted.end:
         return

@@ -1,4 +1,4 @@
-"""Which messages of which topics are read, and how."""
+"""Options by which messages of topics are read."""
 
 from __future__ import annotations
 

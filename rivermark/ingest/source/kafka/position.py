@@ -1,4 +1,4 @@
-"""Where a stream stands in a partition, and how that is written into its plan."""
+"""The position of a stream in a partition, and its form in the plan."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Range:
 
     @property
     def name(self) -> str:
-        """What its split is called; no other one of the stream is called so."""
+        """The name of its split; no other one of the stream has it."""
         topic = f"{self.topic}~{self.generation}" if self.generation else self.topic
         lost = "/lost" if self.lost else ""
         return f"{topic}/{self.partition}/{self.start:012d}-{self.end:012d}{lost}"
@@ -92,12 +92,12 @@ class Position:
         return max(self, after, key=Position.order)
 
     def order(self) -> tuple[int, int]:
-        """What grows as reading goes on."""
+        """The number that grows as reading goes on."""
         return self.generation, self.offset
 
 
 class Gaps:
-    """What was accepted as lost: planned ranges are read without it."""
+    """Losses that were accepted: planned ranges are read without them."""
 
     def __init__(self) -> None:
         self._lost: dict[tuple[Partition, int], list[Range]] = {}

@@ -169,7 +169,7 @@ class KafkaReader(SourceReader):
         return lost
 
     def _cut(self, topics: Mapping[str, Topic], ends: Mapping[Partition, Ends]) -> Iterator[Split]:
-        """What is not planned, in rounds; a partition without a position has a range in the first.
+        """Unplanned offsets, in rounds; a partition without a position has a range in the first.
 
         That may be empty: it says where reading begins, whatever is deleted until it is read.
         """
@@ -213,7 +213,7 @@ class KafkaReader(SourceReader):
         return {p: known.get(p, first.get(p, ends[p].first)) for p in ends}
 
     def _first_starts(self, ends: Mapping[Partition, Ends]) -> dict[Partition, int]:
-        """Where the first start of the stream begins."""
+        """The offsets at which the first start of the stream begins."""
         start = self._source.start
         if start == "earliest":
             return {}
@@ -321,7 +321,7 @@ class KafkaReader(SourceReader):
         yield records
 
     def backlog(self) -> Backlog:
-        """How much of all partitions is not planned; looks at the first message of each."""
+        """The unplanned part of all partitions; looks at the first message of each."""
         _, ends = self._state(full=True)
         waiting, moments = self._waiting_from(self._starts(ends), ends)
         weight = sum(
@@ -355,7 +355,7 @@ class KafkaReader(SourceReader):
     def _waiting_from(
         self, starts: Mapping[Partition, int], ends: Mapping[Partition, Ends]
     ) -> tuple[dict[Partition, int], dict[Partition, datetime]]:
-        """How many messages each partition holds from there on, and the first one's timestamp."""
+        """Number of messages of each partition from there on, and the first one's timestamp."""
         waiting = {p: max(ends[p].behind - start, 0) for p, start in starts.items()}
         firsts = {p: max(starts[p], ends[p].first) for p, count in waiting.items() if count}
         return waiting, self._peek(firsts) if firsts else {}

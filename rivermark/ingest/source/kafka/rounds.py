@@ -37,7 +37,7 @@ def rounds(
 
 
 def count(start: Offsets, end: Offsets) -> int:
-    """How many offsets lie between."""
+    """Number of offsets in between."""
     return sum(end[partition] - start[partition] for partition in end)
 
 

@@ -65,7 +65,7 @@ class KafkaSource(KafkaOptions, MessageSource):
 
     @property
     def description(self) -> str:
-        """Which topics, and where."""
+        """The topics, and their brokers."""
         if self.pattern:
             return f"Kafka topics like `{self.pattern}` of {self.brokers}."
         topics = ", ".join(f"`{topic}`" for topic in self.names)
@@ -82,7 +82,7 @@ class KafkaSource(KafkaOptions, MessageSource):
         return str(Partition(topic.partition("~")[0], int(number)))
 
     def partition_count(self) -> int:
-        """How many partitions its topics have; asks the brokers."""
+        """Number of partitions of its topics; asks the brokers."""
         from rivermark.ingest.source.kafka.cluster import Cluster
 
         cluster = Cluster(self.client_settings(), self.isolation)
