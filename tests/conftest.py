@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,6 +35,11 @@ for profile, examples in (("few", 20), ("many", 100)):
         suppress_health_check=[HealthCheck.too_slow],
     )
 settings.load_profile("few")
+
+# A worker of xdist has a main module without a file, which PySpark takes for its own doctests when
+# Great Expectations is imported, and ends (rivermark.quality.gx.main_module).
+if getattr(sys.modules["__main__"], "__file__", None) is None:
+    sys.modules["__main__"].__file__ = __file__
 
 # A shell starts what runs in the background with SIGINT ignored, and what a test starts inherits
 # that; after a run of Dagster in this process for SIGTERM too, which has SIGINT's handler then.

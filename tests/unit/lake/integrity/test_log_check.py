@@ -259,8 +259,7 @@ def test_every_read_of_arrow_names_the_file_that_it_fails_by() -> None:
         # Is the dataset that others read.
         "rivermark/lake/table_rows.py",
         # Rows in memory, cut into batches.
-        "rivermark/ingest/executors.py",
-        "rivermark/ingest/parse/on_executors.py",
+        "rivermark/ingest/batch/executors.py",
         "rivermark/lake/widening.py",
         # Rows that Spark staged, which are no table.
         "rivermark/quality/publish_gate.py",

@@ -76,4 +76,4 @@ def test_it_is_refused_with_a_sentence(declare: Callable[[], object], text: str)
 def test_what_may_be_meant_is_taken() -> None:
     assert build(process())
     for zone in ("+02:00", "UTC+2", "Z", "UT", "America/New_York"):
-        assert readers.local_timestamp(zone)
+        assert readers.local_timestamp(zone).zone == zone

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from rivermark.ingest.parse.on_executors import parsed_on_executors
 
 from assets.taxi.trips.contract import TRIP_RECORD
 from rivermark.ingest.parse.contract_parser import ContractParser
 from rivermark.ingest.parse.problems import PROBLEMS
+from tests.spark.helpers.contract_problems import parsed_on_executors
 
 LANDED = datetime(2026, 1, 1, tzinfo=UTC)
 
