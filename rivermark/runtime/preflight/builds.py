@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -26,6 +27,13 @@ from rivermark.runtime.query.columns import column_faults
 from rivermark.runtime.query.finality import check_margin
 from rivermark.runtime.spark.append_mode import append_fault
 from rivermark.runtime.spark.join_state_check import check_watermarks, has_join
+from rivermark.runtime.spark.pushed_filters import pushed_filters
+
+HELD: Final = (
+    "its filter {condition} holds the results back: Spark moves it below the watermark, which then "
+    "waits for the next row that passes, forever where none comes; write "
+    ".transform(keep(condition, event_time=...)), from rivermark.operators, in place of the filter"
+)
 
 
 @dataclass
@@ -65,7 +73,8 @@ def build_faults(stream: Stream, inputs: EmptyInputs) -> Iterator[DeclarationErr
         return
     if not isinstance(stream.build, ProcessBuild):
         keys = (what for o in stream.outputs for what in nullable_keys(stream, o, built))
-        for what in (*pitfalls(built), *keys):
+        held = (HELD.format(condition=each) for each in pushed_filters(built))
+        for what in (*pitfalls(built), *keys, *held):
             in_build = DeclarationError(f"stream '{stream.name}', in its build: {what}")
             yield in_build.at(place_of_build(stream))
     for output in stream.outputs:
