@@ -101,13 +101,16 @@ class Part:
     """A part of a source, such as a partition, and how many records of it are unread.
 
     `newest` is the time of its newest record, `oldest` that of the oldest unread one (UTC); each is
-    None where there is none.
+    None where there is none. `held` of the records cannot be read yet: they stand behind a
+    transaction that is open, at the position `held_at`.
     """
 
     name: str
     records: int
     newest: datetime | None
     oldest: datetime | None
+    held: int = 0
+    held_at: int | None = None
 
 
 @dataclass(frozen=True)

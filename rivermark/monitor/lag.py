@@ -49,7 +49,21 @@ class Lag:
             return "no record is unread"
         oldest = f", the oldest for {span(self.age(now) / MILLI)}" if self.oldest else ""
         parts = ", ".join(f"{part.name} {part.records:,}" for part in self.parts if part.records)
-        return f"{self.records:,} records unread{oldest} ({parts})"
+        return f"{self.records:,} records unread{oldest} ({parts}){self._held()}"
+
+    def _held(self) -> str:
+        """Which of them cannot be read yet, and why."""
+        held = [
+            f"{part.held:,} of {part.name} (offset {part.held_at})"
+            for part in self.parts
+            if part.held
+        ]
+        if not held:
+            return ""
+        return (
+            f"; {', '.join(held)} wait behind a transaction that is open: end its producer, or "
+            "abort it (kafka-transactions.sh find-hanging)"
+        )
 
 
 def lag_of(settings: Settings, ingest: Ingest) -> Lag:

@@ -209,3 +209,28 @@ def test_a_planned_range_is_read_without_what_compaction_has_taken_meanwhile(
                 rows += records.rows["_row"].to_pylist()
     source.close()
     assert rows == [23]
+
+
+def test_m010_what_waits_behind_an_open_transaction_is_said(tmp_path: Path, topics: Topics) -> None:
+    topic = topics.make(partitions=1)
+    for n in range(3):
+        topics.send(topic, [event(n)], partition=0, timestamp=millis(n))
+    deployment = deploy(None, tmp_path, topics, topic)
+    assert poll(deployment) == {f"{topic}/0": [(0, 3)]}
+    hanging = Producer({"bootstrap.servers": topics.brokers, "transactional.id": topic})
+    hanging.init_transactions(30)
+    hanging.begin_transaction()
+    hanging.produce(topic, json.dumps(event(3), default=str).encode(), partition=0)
+    hanging.flush(30)
+    for n in range(4, 24):
+        topics.send(topic, [event(n)], partition=0, timestamp=millis(n))
+
+    settings, ingest = Settings(home=tmp_path), deployment.ingest
+    lag = lag_of(settings, ingest)
+    [part] = lag.parts
+    assert (part.held, part.held_at) == (21, 3)
+    assert part.records >= 21
+    said = lag.sentence(datetime.now(UTC))
+    assert f"21 of {topic}/0 (offset 3) wait behind a transaction that is open" in said
+    hanging.abort_transaction(30)
+    wait_until(lambda: lag_of(settings, ingest).parts[0].held == 0, 30)

@@ -342,15 +342,41 @@ class KafkaReader(SourceReader):
                 starts[each.of] = min(starts[each.of], each.start)
         waiting, moments = self._waiting_from(starts, ends)
         newest = self._cluster.newest(ends.keys())
+        held = self._behind_open(starts, ends)
+        opened = self._peek_open({p: ends[p].behind for p in held})
         return [
             Part(
                 name=str(p),
-                records=waiting[p],
+                records=waiting[p] + held.get(p, 0),
                 newest=moment_of(newest[p]) if p in newest else None,
-                oldest=moments.get(p),
+                oldest=min((m[p] for m in (moments, opened) if p in m), default=None),
+                held=held.get(p, 0),
+                held_at=ends[p].behind if p in held else None,
             )
             for p in sorted(waiting)
         ]
+
+    def _behind_open(
+        self, starts: Mapping[Partition, int], ends: Mapping[Partition, Ends]
+    ) -> dict[Partition, int]:
+        """How many offsets of each partition stand behind a transaction that is open.
+
+        Marks of transactions and aborted messages are among them: which they are is known once
+        the transaction has ended.
+        """
+        logs = self._cluster.log_ends(starts.keys())
+        counts = {p: logs[p].behind - ends[p].behind for p in starts.keys() & logs.keys()}
+        return {p: count for p, count in counts.items() if count > 0}
+
+    def _peek_open(self, starts: Mapping[Partition, int]) -> dict[Partition, datetime]:
+        """The timestamp of the first message that an open transaction holds back."""
+        if not starts:
+            return {}
+        moments: dict[Partition, datetime] = {}
+        for message in replace(self._reading, isolation="read_uncommitted").first(starts):
+            partition = Partition(message.topic() or "", message.partition() or 0)
+            moments.setdefault(partition, moment_of(message.timestamp()[1]))
+        return moments
 
     def _waiting_from(
         self, starts: Mapping[Partition, int], ends: Mapping[Partition, Ends]
