@@ -52,7 +52,7 @@ class Lag:
         return f"{self.records:,} records unread{oldest} ({parts}){self._held()}"
 
     def _held(self) -> str:
-        """Which of them cannot be read yet, and why."""
+        """The part of them that cannot be read yet, and why."""
         held = [
             f"{part.held:,} of {part.name} (offset {part.held_at})"
             for part in self.parts

@@ -26,11 +26,11 @@ CLAUSE = re.compile(r"(What|Whether|Which|How|Where|When|Why)\b")
 """The beginning of a docstring that is a clause, and does not say what the thing is."""
 
 LIMITS = {
-    "lines": 64_800,
+    "lines": 64_750,
     "modules": 546,
     "modules above 300 lines": 19,
     "lines that the admission function imports": 9_200,
-    "private names of Spark": 45,
+    "private names of Spark": 47,
     "docstrings that begin with a clause": 0,
 }
 

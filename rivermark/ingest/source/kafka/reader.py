@@ -359,7 +359,7 @@ class KafkaReader(SourceReader):
     def _behind_open(
         self, starts: Mapping[Partition, int], ends: Mapping[Partition, Ends]
     ) -> dict[Partition, int]:
-        """How many offsets of each partition stand behind a transaction that is open.
+        """Number of offsets of each partition that stand behind an open transaction.
 
         Marks of transactions and aborted messages are among them: which they are is known once
         the transaction has ended.
