@@ -12,6 +12,7 @@ from pathlib import Path
 from socket import gethostname
 from types import TracebackType
 from typing import Final, Self
+from uuid import uuid4
 
 import psutil
 
@@ -208,10 +209,14 @@ class Lease:
         """
         base = self._tokens / "base"
         self._tokens.mkdir(exist_ok=True, mode=0o700)
-        with suppress(FileExistsError):
-            # A link, which is there with what it says in one step.
-            base.symlink_to(str(time.time_ns() // 1_000_000))
-        return int(str(base.readlink()))
+        if not base.exists():
+            draft = self._tokens / f"base.{uuid4().hex}"
+            draft.write_text(str(time.time_ns() // 1_000_000))
+            # Linked, so that it is there with what it says in one step, of the first one alone.
+            with suppress(FileExistsError):
+                os.link(draft, base)
+            draft.unlink()
+        return int(base.read_text())
 
     def _take_token(self, token: int) -> int:
         """Claim the token, which one process alone can, and remove those before it."""
