@@ -20,6 +20,10 @@ COMPARED: Final = ("rivermark", "pyarrow", "duckdb")
 """Packages of which executors need the driver's version: what one writes the other reads."""
 PATIENCE: Final = 90.0
 """Seconds in which some executor has to start and to take a task."""
+GIVEN_UP: Final = re.compile(
+    r"SparkContext (has been|was) shut ?down|removed our application", re.I
+)
+"""Said where no executor of the run could be started at all."""
 LOOPBACK: Final = re.compile(r"spark://(127\.\d+\.\d+\.\d+|localhost|\[::1\]):")
 
 Versions = dict[str, str]
@@ -84,6 +88,11 @@ def check_executors(spark: SparkSession, settings: Settings) -> None:
             f"{context.getConf().get('spark.driver.host')} (RIVERMARK_DRIVER_HOST)"
         ) from None
     except Exception as error:
+        if GIVEN_UP.search(str(error)):
+            raise RivermarkError(
+                f"executors of {settings.master} end as they start, and its master has given this "
+                "run up: the logs of its workers say why"
+            ) from error
         raise RivermarkError(
             f"executors of {settings.master} cannot run Python ({_cause(error)}): give the path of "
             f"a Python there with the packages of this one (RIVERMARK_EXECUTOR_PYTHON, now "
@@ -109,6 +118,8 @@ def _cause(error: Exception) -> str:
         r"java\.io\.IOException|\[PYTHON_VERSION)[^\n]*)",
         str(error),
     )
+    # Of an error of Java the line of its class: the frames that follow say nothing.
+    causes = causes or re.findall(r"^: (.+)", str(error), re.MULTILINE)[:1]
     return (causes or str(error).strip().splitlines() or ["unknown"])[-1].strip()[:300]
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from rivermark.model.errors import RivermarkError
 from rivermark.runtime.spark import session
+from rivermark.runtime.spark.cluster import check_executors
 from rivermark.runtime.spark.session import spark_conf, with_slots
 from rivermark.settings import Settings
 
@@ -66,3 +69,28 @@ def test_further_settings_of_spark_win_and_those_that_days_depend_on_are_refused
     ):
         with pytest.raises(RivermarkError, match=reason):
             Settings(home=tmp_path, spark_conf=conf)
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (
+            "An error occurred.\n: java.lang.IllegalStateException: SparkContext has been shutdown"
+            "\n\tat java.base/java.lang.Thread.run(Thread.java:840)",
+            "end as they start, and its master has given this run up",
+        ),
+        ("Job aborted\nModuleNotFoundError: No module named 'msgspec'\n\tat x", "named 'msgspec'"),
+    ],
+)
+def test_executors_that_do_not_start_are_told_from_those_that_cannot_run_python(
+    tmp_path: Path, error: str, text: str
+) -> None:
+    def fail() -> None:
+        raise RuntimeError(error)
+
+    looks: Any = SimpleNamespace(mapPartitions=lambda _: SimpleNamespace(collect=fail))
+    context = SimpleNamespace(defaultParallelism=2, parallelize=lambda *_: looks)
+    session: Any = SimpleNamespace(sparkContext=context)
+
+    with pytest.raises(RivermarkError, match=text):
+        check_executors(session, Settings(home=tmp_path, master="spark://10.0.0.5:7077"))
