@@ -73,8 +73,10 @@ def build_faults(stream: Stream, inputs: EmptyInputs) -> Iterator[DeclarationErr
         return
     if not isinstance(stream.build, ProcessBuild):
         keys = (what for o in stream.outputs for what in nullable_keys(stream, o, built))
-        held = (HELD.format(condition=each) for each in pushed_filters(built))
-        for what in (*pitfalls(built), *keys, *held):
+        # A filter that raises is no filter to keep: one fault gets one sentence, the next the next.
+        raising = tuple(pitfalls(built))
+        pushed = () if raising else pushed_filters(built)
+        for what in (*raising, *keys, *(HELD.format(condition=each) for each in pushed)):
             in_build = DeclarationError(f"stream '{stream.name}', in its build: {what}")
             yield in_build.at(place_of_build(stream))
     for output in stream.outputs:
