@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pyspark.sql.types import TimestampType
 
-from rivermark.model.client_settings import require_kafka_client
+from rivermark.connect.kafka import require_kafka_client
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
 from rivermark.model.sink import Delivery, OnReplace, Sink, SinkContext, SinkWriter

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from rivermark.model.kafka_settings import OF_WRITERS, check_settings
+from rivermark.connect.kafka import OF_WRITERS, check_settings
 from rivermark.model.names import check_topic
 
 DEDUPLICATION_KEY: Final = "deduplication_key"

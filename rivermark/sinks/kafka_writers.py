@@ -32,7 +32,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from rivermark.model.client_settings import kafka_settings
+from rivermark.connect.kafka import kafka_settings
 from rivermark.model.errors import RivermarkError
 from rivermark.model.ingest import MILLI
 from rivermark.model.json_text import json_text

@@ -14,10 +14,8 @@ from datetime import timedelta
 from itertools import islice
 from typing import Any, ClassVar, Final
 
-from rivermark.model.client_settings import resolved_settings
-from rivermark.model.declared import declared
-from rivermark.model.errors import DeclarationError
-from rivermark.model.http_client import (
+from rivermark.connect.environment import resolved_settings
+from rivermark.connect.http import (
     PASSING,
     HttpClient,
     HttpFailed,
@@ -26,6 +24,8 @@ from rivermark.model.http_client import (
     resolved_headers,
     server_of,
 )
+from rivermark.model.declared import declared
+from rivermark.model.errors import DeclarationError
 from rivermark.model.json_text import json_text
 from rivermark.model.rows import BatchRows, Rows, as_rows
 from rivermark.model.sink import (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from rivermark import Contract, KafkaSource
-from rivermark.model.client_settings import require_kafka_client
+from rivermark.connect.kafka import require_kafka_client
 from simulator.taxi.wire import landed_lines
 
 if TYPE_CHECKING:

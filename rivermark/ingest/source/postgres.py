@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 import msgspec
 from pyspark.sql import SparkSession
 
+from rivermark.connect.postgres import Database, Session
 from rivermark.ingest.source.payload import held, json_payload
 from rivermark.model.bounds import check_above_zero
 from rivermark.model.declared import declared
 from rivermark.model.json_text import json_text
-from rivermark.model.postgres import Database, Session
 from rivermark.model.source import (
     Backlog,
     Discovery,

@@ -27,10 +27,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from rivermark.model.ddl import struct_type
-from rivermark.model.declared import declared
-from rivermark.model.errors import DeclarationError
-from rivermark.model.http_client import (
+from rivermark.connect.http import (
     PASSING,
     HttpClient,
     HttpFailed,
@@ -38,6 +35,9 @@ from rivermark.model.http_client import (
     resolved_headers,
     server_of,
 )
+from rivermark.model.ddl import struct_type
+from rivermark.model.declared import declared
+from rivermark.model.errors import DeclarationError
 from rivermark.operators.enrichment.lookup import Key, Lookup, LookupClient, LookupFailed
 
 FORMS: Final[dict[type[DataType], Any]] = {

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, NamedTuple
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_type
 
-from rivermark.model.http_client import pause_before
+from rivermark.connect.http import pause_before
 from rivermark.operators.enrichment.lookup import Key, Lookup, LookupClient, LookupFailed
 
 TICK_SECONDS: Final = 0.05

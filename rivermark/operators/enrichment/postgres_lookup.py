@@ -29,10 +29,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from rivermark.connect.postgres import Database, columns_of, is_refused
 from rivermark.model.ddl import struct_type
 from rivermark.model.declared import declared
 from rivermark.model.errors import RivermarkError, TableSchemaMismatch
-from rivermark.model.postgres import Database, columns_of, is_refused
 from rivermark.operators.enrichment.lookup import Key, Lookup, LookupClient, LookupFailed
 
 if TYPE_CHECKING:

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from rivermark.ingest.parse.contract_parser import contract_faults
 from rivermark.ingest.parse.expressions import expression_faults
+from rivermark.model.declared import place_of
 from rivermark.model.errors import DeclarationError
-from rivermark.model.stream import AnyStream, Ingest
+from rivermark.model.stream import NO_MARGIN, AnyStream, Ingest, Stream
+from rivermark.process.spark import ProcessBuild
 from rivermark.runtime.preflight.builds import EmptyInputs, build_faults
-from rivermark.runtime.preflight.margins import timer_faults
 from rivermark.runtime.preflight.suites import suite_faults
 
 Faults = Iterator[DeclarationError]
@@ -21,7 +22,7 @@ def faults_without_spark(stream: AnyStream) -> Faults:
     if isinstance(stream, Ingest):
         yield from contract_faults(stream.name, stream.contract)
     else:
-        yield from timer_faults(stream)
+        yield from _timer_faults(stream)
 
 
 def faults_of(stream: AnyStream, inputs: EmptyInputs) -> Faults:
@@ -30,3 +31,21 @@ def faults_of(stream: AnyStream, inputs: EmptyInputs) -> Faults:
         yield from expression_faults(inputs.spark, stream.name, stream.contract)
     else:
         yield from build_faults(stream, inputs)
+
+
+def _timer_faults(stream: Stream) -> Iterator[DeclarationError]:
+    """A process with timers in event time, in a stream that says nothing of its margin.
+
+    One that handles timers and says whether its events wait for them has such.
+    """
+    build = stream.build
+    if not isinstance(build, ProcessBuild) or stream.margin is not NO_MARGIN or not stream.days:
+        return
+    process = type(build.make())
+    is_library = process.on_timer.__module__.startswith("rivermark.")
+    if process.declaration.has_on_timer and process.declaration.decided and not is_library:
+        yield DeclarationError(
+            f"stream '{stream.name}': process '{process.__name__}' sets timers in event time, so "
+            "results may lie beyond the day of their events; declare as `margin` how long after "
+            "an event its last result may come, or timedelta(0) where that is the same day"
+        ).at(place_of(stream))

@@ -24,9 +24,9 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from rivermark.connect.kafka import kafka_settings
 from rivermark.ingest.real_time.rows import real_time_rows
 from rivermark.ingest.source.kafka.source import KafkaSource
-from rivermark.model.client_settings import kafka_settings
 from rivermark.model.errors import RivermarkError
 from rivermark.model.ingest import MILLI
 from rivermark.model.sink import owned

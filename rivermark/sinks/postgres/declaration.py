@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from rivermark.model.client_settings import require_postgres_client
+from rivermark.connect.postgres import Database, Session, require_postgres_client
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
-from rivermark.model.postgres import Database, Session
 from rivermark.model.sink import Delivery, OnReplace, Sink, SinkContext, SinkWriter
 from rivermark.sinks.delta_upsert import check_versioned
 from rivermark.sinks.postgres.column_types import column_type

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 from psycopg import Connection
 from psycopg.sql import SQL, Composed, Identifier
 
+from rivermark.connect.postgres import columns_of, unwritable_columns
 from rivermark.model.errors import RivermarkError, TableSchemaMismatch
-from rivermark.model.postgres import columns_of, unwritable_columns
 from rivermark.model.sink import Origin
 from rivermark.model.table import Table
 from rivermark.sinks.postgres.column_types import column_type, holds

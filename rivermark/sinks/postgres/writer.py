@@ -18,12 +18,12 @@ from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
 from pyarrow.json import ParseOptions, read_json
 from pyspark.sql.types import StringType
 
+from rivermark.connect.postgres import Database, Session
 from rivermark.lake.day_predicates import days_of, is_date, ranges
 from rivermark.lake.schema import arrow_schema
 from rivermark.lake.sql import connection as duckdb_connection
 from rivermark.model.errors import CheckpointIncompatible, RivermarkError
 from rivermark.model.json_text import json_text
-from rivermark.model.postgres import Database, Session
 from rivermark.model.rows import BatchRows, Rows, as_rows
 from rivermark.model.sink import BatchIdentity, SinkContext, SinkWriter
 from rivermark.sinks.delta_upsert import in_memory, is_deletion

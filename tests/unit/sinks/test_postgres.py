@@ -34,10 +34,10 @@ from rivermark import (
     Table,
     columns,
 )
+from rivermark.connect import postgres as client
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of
-from rivermark.model import postgres as client
 from rivermark.model.ddl import data_type
 from rivermark.model.errors import CheckpointIncompatible, TableSchemaMismatch
 from rivermark.model.sink import SinkContext

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql.types import DayTimeIntervalType, StructField, StructType
 
 from rivermark import DeclarationError, PostgresAppend, PostgresUpsert, RivermarkError, Table
+from rivermark.connect.postgres import Database
 from rivermark.lake.lake import Lake
-from rivermark.model.postgres import Database
 from tests.unit.sinks.conftest import FARES, context
 
 URI = "postgresql://ops@db.example:5432/shop"

@@ -14,9 +14,9 @@ from threading import Thread
 import pytest
 
 from rivermark import PostgresAppend, PostgresUpsert, RivermarkError
+from rivermark.connect import postgres as client
+from rivermark.connect.postgres import Database
 from rivermark.lake.lake import Lake
-from rivermark.model import postgres as client
-from rivermark.model.postgres import Database
 from rivermark.model.sink import SinkContext
 from rivermark.runtime.supervision.error_classes import explain
 from rivermark.sinks.postgres.target import Target
@@ -220,7 +220,7 @@ def test_a_server_without_a_connection_left_is_waited_for_and_then_named(
         other.close()
         sleep(seconds)
 
-    monkeypatch.setattr("rivermark.model.postgres.time.sleep", leave)
+    monkeypatch.setattr("rivermark.connect.postgres.time.sleep", leave)
     writer = sink.open(where)
     writer.write(BATCH, where.origin.batch(0))
     writer.close()

@@ -18,9 +18,9 @@ import pytest
 from deltalake import DeltaTable
 
 from rivermark import DeclarationError, RivermarkError, WebhookSink
+from rivermark.connect import http
+from rivermark.connect.http import pause_before, retry_after
 from rivermark.lake.lake import Lake
-from rivermark.model import http_client
-from rivermark.model.http_client import pause_before, retry_after
 from rivermark.model.sink import SinkContext
 from rivermark.sinks.undelivered import undelivered_of
 from tests.kills import Killer
@@ -65,7 +65,7 @@ class TestContract(SinkContract):
     def new_target(
         self, new_context: Callable[[], SinkContext], killer: Killer
     ) -> Iterator[NewTarget]:
-        killer.before("rivermark.model.http_client.HttpClient.request")
+        killer.before("rivermark.connect.http.HttpClient.request")
         received: dict[str, bytes] = {}
 
         def take(request: Request) -> Reply:
@@ -141,7 +141,7 @@ def test_a_service_that_fails_at_random_gets_every_row(
     assert set(delivered) == set(range(200))
     assert undelivered(where) == []
     assert pauses
-    assert max(pauses) <= http_client.LONGEST_PAUSE
+    assert max(pauses) <= http.LONGEST_PAUSE
 
 
 @pytest.mark.parametrize(("final", "reasons"), [(b"204 Gone", []), (b"400 No", ["answered 400"])])
@@ -266,7 +266,7 @@ def test_what_retry_after_says_is_waited_for(where: SinkContext, pauses: list[fl
         writer = WebhookSink(url=service.url).open(where)
         writer.write(fares((1, 1.0)), where.origin.batch(0))
         writer.close()
-    assert pauses == [7.0, http_client.LONGEST_PAUSE]
+    assert pauses == [7.0, http.LONGEST_PAUSE]
     in_a_minute = f"{datetime.now(UTC) + timedelta(minutes=1):%a, %d %b %Y %H:%M:%S GMT}"
     assert 50 < (retry_after(in_a_minute) or 0) <= 60
     assert retry_after("soon") is retry_after(None) is None

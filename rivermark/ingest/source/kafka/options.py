@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias
 
+from rivermark.connect.kafka import OF_READERS, check_settings, kafka_settings
 from rivermark.ingest.source.kafka.formats import Format, KeyFormat
-from rivermark.model.client_settings import kafka_settings
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
-from rivermark.model.kafka_settings import OF_READERS, check_settings
 from rivermark.model.names import check_topic
 
 

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rivermark.connect.kafka import require_kafka_client
 from rivermark.ingest.source.kafka.options import KafkaOptions
 from rivermark.ingest.source.kafka.position import Partition
-from rivermark.model.client_settings import require_kafka_client
 from rivermark.model.declared import declared
 from rivermark.model.source import SourceReader
 from rivermark.model.source_abilities import MessageSource

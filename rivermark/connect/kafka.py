@@ -1,12 +1,14 @@
-"""Settings of a client of Kafka that would undo what a source or sink promises."""
+"""Settings of a client of Kafka, without those that undo what a source or sink promises."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
+from importlib.util import find_spec
 from typing import Final
 
-from rivermark.model.errors import DeclarationError
+from rivermark.connect.environment import resolved_settings
+from rivermark.model.errors import DeclarationError, RivermarkError
 
 MISSPELT: Final = 0.93
 """How like a known name another one is that can only be meant for it."""
@@ -87,3 +89,18 @@ def check_settings(what: str, settings: Mapping[str, str], refused: Mapping[str,
             raise DeclarationError(
                 f"{what}: Kafka's client has no setting '{name}'; did you mean '{near[0]}'?"
             )
+
+
+def require_kafka_client(what: str) -> None:
+    """Raise RivermarkError where Kafka's client is not installed; `what` says what needs it."""
+    if find_spec("confluent_kafka") is None:
+        raise RivermarkError(f"{what} needs Kafka's client: pip install 'rivermark[kafka]'")
+
+
+def kafka_settings(brokers: str, settings: Mapping[str, str]) -> dict[str, str]:
+    """The settings of a client of Kafka. A value `$NAME` is that of the environment variable.
+
+    Raises:
+        RivermarkError: a variable that is named is not set.
+    """
+    return resolved_settings("Kafka", {"bootstrap.servers": brokers, **settings})

@@ -25,7 +25,7 @@ from http.client import (
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
-from rivermark.model.client_settings import resolved_settings
+from rivermark.connect.environment import resolved_settings
 from rivermark.model.errors import DeclarationError, RivermarkError
 
 if TYPE_CHECKING:

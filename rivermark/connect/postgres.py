@@ -9,9 +9,10 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from rivermark.model.client_settings import require_postgres_client, resolved_settings
+from rivermark.connect.environment import resolved_settings
 from rivermark.model.errors import DeclarationError, RivermarkError, ServiceFailed
 
 if TYPE_CHECKING:
@@ -52,6 +53,12 @@ PASSING: Final = (
 )
 FULL: Final = re.compile(r"too many (clients|connections)|connection slots|no more connections")
 """How a server without a connection left says so, or a pool before it: libpq tells no code then."""
+
+
+def require_postgres_client(what: str) -> None:
+    """Raise RivermarkError where PostgreSQL's client is not installed; `what` needs it."""
+    if find_spec("psycopg") is None:
+        raise RivermarkError(f"{what} needs PostgreSQL's client: pip install 'rivermark[postgres]'")
 
 
 @dataclass(frozen=True)
