@@ -11,8 +11,8 @@ import dagster as dg
 from jobs.asset_job import AssetJob
 from jobs.page_links import page_url
 from resources.settings import SettingsResource
-from rivermark.model.ingest import MILLI
 from rivermark.model.stream import AnyStream
+from rivermark.model.time import MILLISECOND
 from rivermark.model.topology import Topology
 from rivermark.monitor.charts import draw_lateness
 from rivermark.monitor.dashboard.formatting import anchor
@@ -75,8 +75,8 @@ def proposals_table(proposals: Sequence[Proposal]) -> str:
     """The proposals as a Markdown table."""
     lines = ["| stream | allowed now | proposed | why |", "|---|---|---|---|"]
     for p in proposals:
-        proposed = span(p.proposed // MILLI) if p.proposed else "none"
-        allowed = span(p.lateness // MILLI)
+        proposed = span(p.proposed // MILLISECOND) if p.proposed else "none"
+        allowed = span(p.lateness // MILLISECOND)
         lines.append(f"| {p.stream} | {allowed} | {proposed} | {p.sentence} |")
     return "\n".join(lines)
 

@@ -9,16 +9,15 @@ from typing import Final
 
 from rivermark.backfill.difference import Difference
 from rivermark.lake.day_predicates import days_of
-from rivermark.model.calendar import shifted
 from rivermark.model.stream import Stream, table_of
 from rivermark.model.table import Table, days_between
+from rivermark.model.time import MICROSECOND, shifted
 from rivermark.model.topology import Topology
 
 DaysByStream = dict[str, set[date]]
 """Days by the name of their stream."""
 
 HOUR: Final = timedelta(hours=1)
-MICROSECOND: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)

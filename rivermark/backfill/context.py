@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from rivermark.lake.day_predicates import moments_between
 from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake
-from rivermark.model.calendar import shifted
 from rivermark.model.source import weight_of
 from rivermark.model.stream import Stream, table_of
+from rivermark.model.time import shifted
 from rivermark.model.topology import Topology
 from rivermark.settings import Settings
 

@@ -19,14 +19,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rivermark.backfill.affected_days import HOUR, MICROSECOND, Changed, all_affected_days
+from rivermark.backfill.affected_days import HOUR, Changed, all_affected_days
 from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.downstream import DownstreamResult, recompute_downstream
 from rivermark.backfill.pending import PENDING_AND_MERGES, add_pending, resolve_pending
 from rivermark.ingest.admission import Admission
 from rivermark.ingest.decision import AdmissionPlan, decide
 from rivermark.ingest.lookup_table import LookupTable
-from rivermark.ingest.plan import EPOCH, open_source
+from rivermark.ingest.plan import open_source
 from rivermark.ingest.split_outcomes import INGEST_FILES, SplitOutcome, outcome_row
 from rivermark.lake.delta import dataset_of, delta_table, read_rows
 from rivermark.lake.lake import Lake
@@ -40,6 +40,7 @@ from rivermark.model.errors import RivermarkError
 from rivermark.model.source import PlannedSplit, SourceReader, Split
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
+from rivermark.model.time import EPOCH, MICROSECOND
 from rivermark.runtime.checkpoint.generation import Generation, read_generation
 
 FORMER: Final = """

@@ -24,10 +24,10 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.locks import days_lock
 from rivermark.lake.log import Commit, CommitLog
 from rivermark.lake.time_travel import oldest_readable, readable
-from rivermark.model.calendar import FIRST
 from rivermark.model.errors import RivermarkError, VersionNotAvailable
 from rivermark.model.stream import Ingest, Output, Stream
 from rivermark.model.table import Table, days_between
+from rivermark.model.time import FIRST
 from rivermark.settings import Settings
 
 

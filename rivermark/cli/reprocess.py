@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,11 +13,10 @@ from rivermark.cli.console import err, plain, print_json
 from rivermark.cli.deployment import attempted, selected, settings_for, suited, topology
 from rivermark.cli.reprocessing_output import print_register, print_report
 from rivermark.model.errors import RivermarkError, WrongUse
+from rivermark.model.time import DAY
 
 if TYPE_CHECKING:
     from rivermark.backfill.reprocess import Outcome, Way
-
-A_DAY: Final = timedelta(days=1)
 
 
 def reprocess(
@@ -111,7 +110,7 @@ def reprocess(
             undo_id=undo or "",
             parameters=pairs(what_if or []),
             follow_ups=follow,
-            wait=A_DAY if wait else timedelta(0),
+            wait=DAY if wait else timedelta(0),
         )
         for stream in suited(declared, streams, group, library.derived)
     ]

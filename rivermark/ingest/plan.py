@@ -28,6 +28,7 @@ from rivermark.model.sink import Origin, owned
 from rivermark.model.source import BATCH_BYTES, Part, PlannedSplit, SourceReader, Split, Waiting
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
+from rivermark.model.time import EPOCH
 
 PLAN_SCHEMA: Final = StructType(
     [
@@ -46,7 +47,6 @@ PLAN_SCHEMA: Final = StructType(
     ]
 )
 """The fields of `PlannedSplit`; `arrival` is the number of the planned batch."""
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def plan_table(ingest: Ingest) -> Table:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import reduce
 from typing import Any
 
@@ -148,8 +148,3 @@ def later(left: datetime | None, right: datetime | None) -> datetime | None:
     if left is None or right is None:
         return left or right
     return max(left, right)
-
-
-def utc(moment: datetime | None) -> datetime | None:
-    """A moment that Spark returned without a zone (its session is in UTC), with it."""
-    return moment.replace(tzinfo=UTC) if moment and moment.tzinfo is None else moment

@@ -14,9 +14,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DateType
 
-from rivermark.model.calendar import shifted
 from rivermark.model.errors import DeclarationError
 from rivermark.model.table import Daily, Table, repeated_hours
+from rivermark.model.time import shifted
 
 if TYPE_CHECKING:
     from pyarrow import dataset

@@ -12,8 +12,8 @@ from deltalake import DeltaTable
 
 from rivermark.lake.delta import dataset_of, delta_table, read_batches
 from rivermark.lake.lake import Lake
-from rivermark.model.calendar import FIRST, LAST
 from rivermark.model.table import Table
+from rivermark.model.time import FIRST, LAST
 
 Moment = date | datetime
 

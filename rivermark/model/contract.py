@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final, Literal
 
 from pyspark.sql import Column
@@ -27,6 +27,7 @@ from rivermark.model.errors import DeclarationError
 from rivermark.model.field_readers import has_reader, reader_for
 from rivermark.model.nearest import did_you_mean
 from rivermark.model.reader import ANY, LandingTime, Reader
+from rivermark.model.time import EPOCH
 
 FLAGS: Final = "flags"
 RESERVED: Final = ("flags", "payload")
@@ -36,7 +37,7 @@ MAX_ROW_BYTES: Final = 8 << 20
 """Bytes of a row's text; readers hold it several times over."""
 LANDED_AT: Final = "landed_at"
 """The field that stands for the event time of a lookup whose records have no time."""
-FIRST_WATERMARK: Final = datetime(1970, 1, 1, tzinfo=UTC)
+FIRST_WATERMARK: Final = EPOCH
 """Where Spark's watermarks begin: what is older is late in each window."""
 META: Final = (
     StructField("_file", StringType(), True),

@@ -25,9 +25,9 @@ from rivermark.model.restart_strategy import RestartStrategy
 from rivermark.model.source import Source
 from rivermark.model.suite import Suite, check_columns
 from rivermark.model.table import Daily, Table
+from rivermark.model.time import MILLISECOND
 from rivermark.model.watermark import WATERMARK_AFTER, PerProducer
 
-MILLI: Final = timedelta(milliseconds=1)
 MARK_AHEAD: Final = "mark_ahead"
 """The reason of a row whose mark would move the watermark of its producer beyond all bounds."""
 UNDECLARED: Final = timedelta.min
@@ -116,7 +116,9 @@ class Ingest:
                 f"stream '{self.name}': give a lateness, or None for dumps; only a lookup has none"
             )
         # Below Spark's grain an event as new as the newest one would be late.
-        if self.lateness is not None and (self.lateness < MILLI or self.lateness % MILLI):
+        if self.lateness is not None and (
+            self.lateness < MILLISECOND or self.lateness % MILLISECOND
+        ):
             raise DeclarationError(
                 f"stream '{self.name}': a lateness of {self.lateness} would call an event late "
                 "that is as new as the newest one of the file before, or is finer than Spark's; "

@@ -26,8 +26,9 @@ from typing import Any, Final
 
 import msgspec
 
+from rivermark.model.time import EPOCH
+
 PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-EPOCH: Final = date(1970, 1, 1).toordinal()
 ERA_DAYS: Final = 146_097
 """Days of four hundred years, after which the calendar repeats itself."""
 _encode: Final = msgspec.json.Encoder(enc_hook=str).encode
@@ -98,7 +99,7 @@ def far_date(days: int) -> str:
     ('0000-01-01', '-0042-01-01')
     """
     eras, day = divmod(days, ERA_DAYS)
-    near = date.fromordinal(EPOCH + day)
+    near = date.fromordinal(EPOCH.toordinal() + day)
     year = near.year + 400 * eras
     sign = "-" if year < 0 else "+" if year > 9999 else ""
     return f"{sign}{abs(year):04d}-{near.month:02d}-{near.day:02d}"

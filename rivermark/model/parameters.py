@@ -11,10 +11,10 @@ from math import isfinite
 from typing import Any, Final
 
 from rivermark.model.errors import DeclarationError, WrongUse
+from rivermark.model.time import MICROSECOND
 
 Parameter = bool | int | float | Decimal | str | timedelta
 
-MICROSECOND: Final = timedelta(microseconds=1)
 UNITS: Final = {"ms": 10**3, "s": 10**6, "min": 60 * 10**6, "h": 3600 * 10**6, "d": 86_400 * 10**6}
 """Microseconds of each unit of a span."""
 LONGEST: Final = timedelta(days=36_500)

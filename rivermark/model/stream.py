@@ -14,7 +14,6 @@ from pyspark.sql import Column, DataFrame
 from rivermark.model.bounds import check_above_zero, check_not_negative
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
-from rivermark.model.ingest import MILLI
 from rivermark.model.ingest import Ingest as Ingest
 from rivermark.model.names import check_group, check_name, check_owners
 from rivermark.model.parameters import Parameter, with_parameters
@@ -23,6 +22,7 @@ from rivermark.model.sink import Sink
 from rivermark.model.source_abilities import MessageSource
 from rivermark.model.suite import Suite, check_columns
 from rivermark.model.table import Daily, Table
+from rivermark.model.time import MILLISECOND
 from rivermark.model.watermark import WATERMARK_AFTER
 
 Build = Callable[..., DataFrame]
@@ -262,7 +262,7 @@ class Stream:
                         "be; give a lateness, or read the stream that writes the table"
                     )
             return
-        if self.lateness % MILLI:
+        if self.lateness % MILLISECOND:
             raise DeclarationError(f"stream '{self.name}': lateness in whole milliseconds")
         needed = needed_lateness(self)
         if self.lateness < needed and not isinstance(self.build, BindableBuild):

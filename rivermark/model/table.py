@@ -12,18 +12,16 @@ from zoneinfo import ZoneInfo
 import msgspec
 from pyspark.sql.types import DateType, StructType, TimestampType
 
-from rivermark.model.calendar import FIRST, LAST, in_utc, local_date, shifted
 from rivermark.model.columns import TextOr, schema_of
 from rivermark.model.ddl import struct_type
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
 from rivermark.model.names import check_name, check_zone
 from rivermark.model.nearest import did_you_mean
+from rivermark.model.time import DAY, FIRST, LAST, MICROSECOND, in_utc, local_date, shifted
 
 FIRST_OF_SPANS: Final = date(1900, 1, 1)
 LAST_OF_SPANS: Final = date(2100, 1, 1)
-MICROSECOND: Final = timedelta(microseconds=1)
-A_DAY: Final = timedelta(days=1)
 FOLLOWS_FROM_RETENTION: Final = frozenset(
     {
         "delta.deletedfileretentionduration",
@@ -55,7 +53,7 @@ class Daily:
     def bounds(self, first: date, last: date) -> tuple[datetime, datetime]:
         """Instants (UTC) of the start of `first` and of the end of `last`, both days included."""
         # A day that is the calendar's last one ends with it.
-        end = LAST if last == date.max else day_start(self.zone, shifted(last, A_DAY))
+        end = LAST if last == date.max else day_start(self.zone, shifted(last, DAY))
         return day_start(self.zone, first), end
 
     def day_of(self, moment: datetime) -> date:
@@ -65,7 +63,7 @@ class Daily:
         day that has begun (see `repeated_hours`).
         """
         day = local_date(moment, self.zone)
-        following = shifted(day, A_DAY)
+        following = shifted(day, DAY)
         return following if moment >= day_start(self.zone, following) else day
 
 

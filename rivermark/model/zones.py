@@ -8,12 +8,14 @@ from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from rivermark.model.time import EPOCH, MICROSECOND
+
 Offset = int | tzinfo
 """Seconds east of UTC, or a zone whose clock changes."""
 SECOND: Final = 1_000_000
 HOUR: Final = 3600 * SECOND
 DAY: Final = 24 * HOUR
-EPOCH: Final = date(1970, 1, 1).toordinal()
+FIRST_DAY: Final = EPOCH.toordinal()
 DAYS_OF_400_YEARS: Final = 146_097
 MOST_SECONDS: Final = 18 * 3600
 SHORT: Final = {"Z": 0, "UTC": 0, "UT": 0, "GMT": 0, "EST": -18_000, "MST": -25_200, "HST": -36_000}
@@ -22,10 +24,9 @@ _OFFSET: Final = re.compile(
     r"(?:UTC|UT|GMT)?([+-])(?:([0-9]{1,2})(?::([0-9]{2})(?::([0-9]{2}))?)?|"
     r"([0-9]{2})([0-9]{2})([0-9]{2})?)"
 )
-MICRO: Final = timedelta(microseconds=1)
-MIDNIGHT: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - of any wall clock
+MIDNIGHT: Final = EPOCH.replace(tzinfo=None)
 _FIRST, _LAST = (
-    (wall - MIDNIGHT) // MICRO
+    (wall - MIDNIGHT) // MICROSECOND
     for wall in (datetime(1, 1, 2), datetime(9999, 12, 30))  # noqa: DTZ001
 )
 
@@ -38,7 +39,7 @@ def micros_of(
         return None
     try:
         # Python has no year 0, which is a leap year like 400.
-        days = date(year or 400, month, day).toordinal() - EPOCH
+        days = date(year or 400, month, day).toordinal() - FIRST_DAY
     except ValueError:
         return None
     if not year:
@@ -98,6 +99,6 @@ def offset_of_hour(hour: int, zone: Offset) -> int | None:
 
 def _offset(wall: int, zone: tzinfo, second: int = 0) -> int:
     # Before and beyond what Python has, clocks do not change.
-    shown = min(max(wall, _FIRST), _LAST) * MICRO + MIDNIGHT
+    shown = min(max(wall, _FIRST), _LAST) * MICROSECOND + MIDNIGHT
     offset = shown.replace(tzinfo=zone, fold=second).utcoffset()
     return 0 if offset is None else offset // timedelta(seconds=1)

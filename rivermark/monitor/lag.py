@@ -12,9 +12,9 @@ from typing import Final
 from rivermark.ingest.plan import parts_of
 from rivermark.model.check import CheckResult
 from rivermark.model.errors import RivermarkError
-from rivermark.model.ingest import MILLI
 from rivermark.model.source import Part
 from rivermark.model.stream import AnyStream, Ingest
+from rivermark.model.time import MILLISECOND
 from rivermark.monitor.time_span import span
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.settings import Settings
@@ -47,7 +47,7 @@ class Lag:
             return f"what is unread is not known: {self.problem}"
         if not self.records:
             return "no record is unread"
-        oldest = f", the oldest for {span(self.age(now) / MILLI)}" if self.oldest else ""
+        oldest = f", the oldest for {span(self.age(now) / MILLISECOND)}" if self.oldest else ""
         parts = ", ".join(f"{part.name} {part.records:,}" for part in self.parts if part.records)
         return f"{self.records:,} records unread{oldest} ({parts}){self._held()}"
 

@@ -13,7 +13,8 @@ from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.delta import read_rows
 from rivermark.lake.snapshot import open_table
 from rivermark.lake.sql import query, quoted
-from rivermark.model.ingest import MILLI, Ingest
+from rivermark.model.ingest import Ingest
+from rivermark.model.time import MILLISECOND
 from rivermark.model.watermark import WATERMARK_AFTER
 from rivermark.monitor.recent_batches import batch_before
 from rivermark.monitor.time_span import span
@@ -87,7 +88,7 @@ class Proposal:
     def sentence(self) -> str:
         """The proposal in words."""
         now = next((c.share for c in self.curve if c.lateness == self.lateness), 0.0)
-        allowed = span(self.lateness // MILLI)
+        allowed = span(self.lateness // MILLISECOND)
         if not self.rows:
             return f"allows {allowed}; no rows to learn from yet"
         current = f"allows {allowed}, which makes {now:.2%} of {self.rows:,} rows late"
@@ -96,7 +97,7 @@ class Proposal:
         if self.proposed == self.lateness:
             return f"{current}; keep it"
         then = next(c.share for c in self.curve if c.lateness == self.proposed)
-        return f"{current}; {span(self.proposed // MILLI)} would make it {then:.2%}"
+        return f"{current}; {span(self.proposed // MILLISECOND)} would make it {then:.2%}"
 
 
 def propose_lateness(settings: Settings, ingest: Ingest) -> Proposal:
@@ -110,10 +111,10 @@ def propose_lateness(settings: Settings, ingest: Ingest) -> Proposal:
         return empty
     steps = sorted({*STEPS, ingest.lateness})
     counts = ", ".join(
-        f"count(*) FILTER (ms >= {step // MILLI}) AS late_{n}" for n, step in enumerate(steps)
+        f"count(*) FILTER (ms >= {step // MILLISECOND}) AS late_{n}" for n, step in enumerate(steps)
     )
     time = quoted(ingest.contract.event_time)
-    delay = f"INTERVAL {ingest.lateness // MILLI} MILLISECOND"
+    delay = f"INTERVAL {ingest.lateness // MILLISECOND} MILLISECOND"
     after = batch_before(settings, ingest)
     if after is None:
         return empty
@@ -141,7 +142,7 @@ def propose_lateness(settings: Settings, ingest: Ingest) -> Proposal:
             ),
             "outcomes": open_table(lake, INGEST_FILES),
         },
-        {"lateness_ms": ingest.lateness // MILLI, "stream": ingest.name, "after": after},
+        {"lateness_ms": ingest.lateness // MILLISECOND, "stream": ingest.name, "after": after},
     )
     rows = int(counted["n"])
     if not rows:

@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cached_property, partial
 from typing import Final, Literal
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-MICROSECOND: Final = timedelta(microseconds=1)
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+from rivermark.model.time import MICROSECOND, micros_of
+
 Span = tuple[datetime, datetime]
 """Two instants (UTC), the end not included."""
 Measure = Callable[[], Mapping[str, int | None]]
@@ -130,7 +130,7 @@ def measure_sessions(sessions: DataFrame, start: str, end: str, gap: timedelta) 
     if current is None or current.days is None or sessions.isStreaming:
         return sessions
     first, last = F.unix_micros(start), F.unix_micros(end)
-    begin, until = map(_micros, current.days)
+    begin, until = map(micros_of, current.days)
     touching = (first < until) & (last >= begin)
     measures = {
         BEFORE: F.max(F.when(touching, begin - (first - gap // MICROSECOND))),
@@ -138,7 +138,7 @@ def measure_sessions(sessions: DataFrame, start: str, end: str, gap: timedelta) 
         OPEN_UNTIL: F.max(F.when((first >= begin) & (first < until), last)),
     }
     if current.changed is not None:
-        changed_from, changed_until = map(_micros, current.changed)
+        changed_from, changed_until = map(micros_of, current.changed)
         changed = (first < changed_until) & (last >= changed_from)
         measures[OUTSIDE] = F.max(F.when(changed, F.greatest(begin - first, last - until)))
     return current.observe(sessions, **measures)
@@ -149,11 +149,7 @@ def measure_repeats(rows: DataFrame, event_time: str, undecided: Column) -> Data
     current = _CURRENT.get()
     if current is None or current.days is None:
         return rows
-    start, end = (_micros(moment) for moment in current.days)
+    start, end = (micros_of(moment) for moment in current.days)
     margin, moment = current.margin // MICROSECOND, F.unix_micros(event_time)
     near = (moment >= start - margin) & (moment < end + margin)
     return current.observe(rows, **{UNDECIDED: F.count_if(near & undecided)})
-
-
-def _micros(moment: datetime) -> int:
-    return (moment - EPOCH) // MICROSECOND

@@ -17,8 +17,9 @@ from pyspark.sql import functions as F
 
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
+from rivermark.model.time import MICROSECOND
 from rivermark.operators.finished import fixed
-from rivermark.operators.reach import MICROSECOND, Reach, declare, measure_sessions
+from rivermark.operators.reach import Reach, declare, measure_sessions
 
 WINDOW = "_window"
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Final
 
 from rivermark.model.column_type import ColumnType
 from rivermark.model.errors import DeclarationError
+from rivermark.model.time import MILLISECOND, millis_of, moment_of_millis
 
 Millis = Annotated[int, ColumnType("timestamp")]
 """An instant: milliseconds since the epoch, UTC; a field of this type is stored as a timestamp.
@@ -23,9 +24,6 @@ END_OF_TIME: Final[Millis] = 2**63 - 1
 NEVER: Final[Millis] = 2**63
 """Later than every instant: no timer is set."""
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND: Final = timedelta(milliseconds=1)
-
 
 def instant(at: datetime | Millis) -> Millis:
     """Milliseconds since the epoch of an aware datetime (microseconds are cut); integers pass.
@@ -38,20 +36,20 @@ def instant(at: datetime | Millis) -> Millis:
         raise TypeError(f"expected an aware datetime or milliseconds, not {at!r}")
     if at.tzinfo is None:
         raise TypeError(f"{at!r} has no time zone: an instant needs one, such as UTC")
-    return (at - _EPOCH) // _MILLISECOND
+    return millis_of(at)
 
 
 def moment(at: Millis) -> datetime:
     """Datetime (UTC) of an instant."""
-    return _EPOCH + timedelta(milliseconds=at)
+    return moment_of_millis(at)
 
 
 def span(of: timedelta, what: str) -> Millis:
     """Milliseconds of a duration that must be positive; `what` names it in the error."""
     if not isinstance(of, timedelta):
         raise DeclarationError(f"{what} must be a timedelta, not {of!r}")
-    millis = of // _MILLISECOND
-    if millis <= 0 or of % _MILLISECOND:
+    millis = of // MILLISECOND
+    if millis <= 0 or of % MILLISECOND:
         raise DeclarationError(f"{what} must be a whole number of milliseconds above 0, not {of}")
     return millis
 

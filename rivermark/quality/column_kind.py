@@ -42,11 +42,6 @@ class ColumnKind:
     fields: Mapping[str, ColumnKind] = field(default_factory=dict, compare=False)
 
     @property
-    def is_number(self) -> bool:
-        """True if its values are numbers."""
-        return self.family in ("exact", "float")
-
-    @property
     def bounds(self) -> tuple[Decimal, Decimal]:
         """The smallest and the largest value that an exact number of this kind can have."""
         if self.bits:

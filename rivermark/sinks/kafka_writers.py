@@ -16,7 +16,7 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property, partial
 from hashlib import blake2b
 from threading import Thread
@@ -34,10 +34,10 @@ from confluent_kafka import (
 
 from rivermark.connect.kafka import kafka_settings
 from rivermark.model.errors import RivermarkError
-from rivermark.model.ingest import MILLI
 from rivermark.model.json_text import json_text
 from rivermark.model.rows import BatchRows, Rows, as_rows
 from rivermark.model.sink import BatchIdentity, SinkContext, SinkWriter
+from rivermark.model.time import millis_of
 from rivermark.sinks.in_order import in_order
 from rivermark.sinks.kafka_options import DEDUPLICATION_KEY, KafkaSinkOptions
 from rivermark.sinks.python_rows import python_rows
@@ -49,7 +49,6 @@ AT_ONCE: Final = 10_000
 """Rows that are Python objects at a time."""
 TRANSACTION_MILLIS: Final = "600000"
 """How long a batch may take; brokers allow 15 minutes unless they are set otherwise."""
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 FENCED: Final = (
     KafkaError._FENCED,
     KafkaError.PRODUCER_FENCED,
@@ -149,7 +148,7 @@ class KafkaWriter(SinkWriter):
         at: datetime | str | None = row[self._sink.timestamp] if self._sink.timestamp else None
         key = self._key_of(row)
         # 0 is now, for the client, and -1 none: as times they would be others in silence.
-        millis = 0 if at is None or isinstance(at, str) else (at - EPOCH) // MILLI
+        millis = 0 if at is None or isinstance(at, str) else millis_of(at)
         if at is not None and millis in (0, -1):
             refused = KafkaError(KafkaError.INVALID_TIMESTAMP, f"its timestamp is {at}")
             raise RowRefused(refused, key, len(value))

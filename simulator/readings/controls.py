@@ -10,7 +10,7 @@ from hashlib import blake2b
 from itertools import count
 from typing import Final
 
-from simulator.readings.world import EPOCH
+from rivermark.model.time import EPOCH
 
 SENT_EVERY: Final = timedelta(seconds=5)
 VERSION_TIME: Final = timedelta(minutes=2)

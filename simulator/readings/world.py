@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from hashlib import blake2b
 from typing import Final
 
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+from rivermark.model.time import EPOCH
+
 COLDEST: Final = 25.0
 WARMER_BY: Final = 4.0
 SWING: Final = 10.0

@@ -6,17 +6,17 @@ so it moves forward by the gap's length. This is the rule of java.time.ZonedDate
 fold=0 of PEP 495.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rivermark.model.time import EPOCH, MICROSECOND
+
 NEW_YORK: Final = ZoneInfo("America/New_York")
-MICROSECOND: Final = timedelta(microseconds=1)
 HOUR: Final = timedelta(hours=1) // MICROSECOND
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def instants_of(wall: NDArray[np.int64]) -> NDArray[np.int64]:

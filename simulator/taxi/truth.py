@@ -6,18 +6,18 @@ Independent of the pipeline on purpose: no Spark, no shared expressions.
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Final
 
+from rivermark.model.time import EPOCH
 from simulator.taxi.admission import Admission, admit
 from simulator.taxi.fares import FareEvent
 from simulator.taxi.rides import RideEvent
 from simulator.taxi.wire import read_fares, read_rides
 
 HOUR: Final = timedelta(hours=1)
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)

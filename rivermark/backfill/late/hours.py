@@ -12,16 +12,15 @@ from pyspark.sql.types import DateType, TimestampType
 from rivermark.backfill.late.merged import merged_by_hour
 from rivermark.lake.snapshot import once_per_snapshot, open_table
 from rivermark.lake.sql import query, quoted
-from rivermark.model.calendar import shifted
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Daily, Table
+from rivermark.model.time import shifted
 from rivermark.settings import Settings
 
 if TYPE_CHECKING:
     from pyarrow import dataset
 
 HOUR: Final = timedelta(hours=1)
-DAY: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True)

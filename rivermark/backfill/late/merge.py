@@ -28,8 +28,8 @@ from rivermark.lake.locks import commit_lock
 from rivermark.lake.replace import replace_span
 from rivermark.lake.sql import query, quoted
 from rivermark.lake.stream_safe_replace import HOUR, whole_hour
-from rivermark.model.calendar import shifted
 from rivermark.model.stream import Ingest
+from rivermark.model.time import shifted
 
 if TYPE_CHECKING:
     from pyarrow import dataset

@@ -20,8 +20,8 @@ from rivermark.lake.day_predicates import moments_between
 from rivermark.lake.delta import read_rows
 from rivermark.lake.snapshot import open_table
 from rivermark.lake.sql import query, quoted
-from rivermark.model.calendar import FIRST
 from rivermark.model.stream import Ingest
+from rivermark.model.time import FIRST
 from rivermark.settings import Settings
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
 import numpy as np
@@ -24,12 +24,11 @@ from rivermark.ingest.parse.problems import DETAILS, PROBLEMS
 from rivermark.ingest.watermark import Bounds
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.model.contract import META, RAW_SCHEMA
+from rivermark.model.time import micros_of, moment_of_micros
 from rivermark.model.watermark import WATERMARK_AFTER
 
 Mask = npt.NDArray[np.bool_]
 Micros = npt.NDArray[np.int64]
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-MICRO: Final = timedelta(microseconds=1)
 NEVER: Final = np.iinfo(np.int64).min
 ALWAYS: Final = np.iinfo(np.int64).max
 RAW_COLUMNS: Final = tuple(RAW_SCHEMA.fieldNames())
@@ -74,8 +73,8 @@ class ArrowBatch(ParsedBatch):
             rows=rows,
             quarantined=rows - int(good.sum()),
             skipped=int(own.sum()) - rows,
-            oldest=_moment(times.min()) if times.size else None,
-            newest=_moment(times.max()) if times.size else None,
+            oldest=moment_of_micros(int(times.min())) if times.size else None,
+            newest=moment_of_micros(int(times.max())) if times.size else None,
             mark=self._latest_mark(good),
         )
 
@@ -86,17 +85,17 @@ class ArrowBatch(ParsedBatch):
     def newest_until(self, split: str, ceiling: datetime) -> datetime | None:
         """The largest of the split's good times that the ceiling allows."""
         own = self._code == self._splits.index(split)
-        times = self._micros[own & self._good & (self._micros <= _micros(ceiling))]
-        return _moment(times.max()) if times.size else None
+        times = self._micros[own & self._good & (self._micros <= micros_of(ceiling))]
+        return moment_of_micros(int(times.max())) if times.size else None
 
     def mark_until(self, split: str, ceiling: datetime) -> datetime | None:
         """The latest mark of the split's good rows that the ceiling allows."""
         own = self._code == self._splits.index(split)
-        return self._latest_mark(own & self._good & (self._micros <= _micros(ceiling)))
+        return self._latest_mark(own & self._good & (self._micros <= micros_of(ceiling)))
 
     def _latest_mark(self, rows: Mask) -> datetime | None:
         latest = NEVER if self._marks is None else self._marks[rows].max(initial=NEVER)
-        return _moment(latest) if latest > NEVER else None
+        return moment_of_micros(int(latest)) if latest > NEVER else None
 
     def mark(self, bounds: Mapping[str, Bounds]) -> Marked:
         """Compare each row's time with the bounds of its split."""
@@ -105,8 +104,8 @@ class ArrowBatch(ParsedBatch):
         if not bounds:
             return {}
         by_code = [bounds.get(name, Bounds()) for name in self._splits]
-        low = np.array([_micros(b.watermark) if b.watermark else NEVER for b in by_code])
-        high = np.array([_micros(b.ceiling) if b.ceiling else ALWAYS for b in by_code])
+        low = np.array([micros_of(b.watermark) if b.watermark else NEVER for b in by_code])
+        high = np.array([micros_of(b.ceiling) if b.ceiling else ALWAYS for b in by_code])
         self._watermark = low[self._code]
         self._ahead = self._good & (self._micros > high[self._code])
         self._late = self._good & ~self._ahead & (self._micros <= self._watermark)
@@ -191,11 +190,3 @@ def _micros_of(times: pa.ChunkedArray, missing: int) -> Micros:
         times.cast(pa.timestamp("us", "UTC")).cast(pa.int64()), missing
     ).to_numpy()
     return micros
-
-
-def _micros(moment: datetime) -> int:
-    return (moment - EPOCH) // MICRO
-
-
-def _moment(micros: int | np.int64) -> datetime:
-    return EPOCH + int(micros) * MICRO

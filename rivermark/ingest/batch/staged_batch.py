@@ -10,7 +10,6 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rivermark.ingest.batch.arrow_batch import EPOCH
 from rivermark.ingest.batch.base import (
     Kind,
     Marked,
@@ -26,6 +25,7 @@ from rivermark.lake.append.data_file import Tree, remove_files
 from rivermark.lake.append.table_files import TableFiles
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.delta import file_batches
+from rivermark.model.time import EPOCH
 
 NO_TIME: Final = timedelta(0)
 DECIDED: Final[tuple[Kind, ...]] = ("admitted", "late", "quarantined")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Final
 
 import numpy as np
@@ -23,6 +23,7 @@ from rivermark.ingest.parse.cutter import (
 from rivermark.ingest.parse.field_column import FieldColumn
 from rivermark.ingest.parse.text_bytes import REPLACED
 from rivermark.model.contract import Contract
+from rivermark.model.time import MICROSECOND, micros_of
 
 Mask = npt.NDArray[np.bool_]
 Reason = tuple[str, Mask]
@@ -33,8 +34,6 @@ SHOWN: Final = 200
 """Characters of a text that are shown."""
 IMPOSSIBLE: Final = datetime(10, 1, 1, tzinfo=UTC)
 """Event times before it are no times: near year 1 a zone leads out of what Python can hold."""
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-MICRO: Final = timedelta(microseconds=1)
 
 ONE_A_LINE: Final = "the source expects one JSON object a line; "
 START: Final = "^\ufeff?\\s*+"
@@ -87,11 +86,11 @@ def time_reasons(contract: Contract, times: pa.Array, landed: pa.Array) -> Itera
     """The reasons of event times that are out of bounds."""
     known = mask_of(times.is_valid())
     micros = _micros(times)
-    first = (contract.earliest - EPOCH) // MICRO
-    impossible = known & (micros < (IMPOSSIBLE - EPOCH) // MICRO)
+    first = micros_of(contract.earliest)
+    impossible = known & (micros < micros_of(IMPOSSIBLE))
     yield "event_time_impossible", impossible
     yield "event_time_too_early", known & ~impossible & (micros < first)
-    latest = _micros(landed) + contract.max_ahead // MICRO
+    latest = _micros(landed) + contract.max_ahead // MICROSECOND
     yield "event_time_ahead", known & mask_of(landed.is_valid()) & (micros > latest)
 
 

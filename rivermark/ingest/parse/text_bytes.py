@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 
 Bytes = npt.NDArray[np.uint8]
 REPLACED: Final = "\ufffd"
-DIGITS: Final = b"0123456789"
 
 
 def bytes_of(texts: pa.StringArray) -> Bytes:

@@ -19,6 +19,7 @@ from fastavro._read_py import maybe_promote
 from fastavro.read import LOGICAL_READERS
 
 from rivermark.model.json_text import far_date, far_time
+from rivermark.model.time import DAY, EPOCH
 
 OWN: Final = "rivermark-"
 """Before the names of logical types in a marked schema. Others in this process keep fastavro's."""
@@ -26,8 +27,6 @@ PLAIN: Final = ("int", "long", "string", "bytes", "fixed")
 """Types whose values a logical type may change."""
 UNIT: Final = re.compile("-(millis|micros|nanos)$")
 ENDLESS: Final = "endless"
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-DAY: Final = timedelta(days=1)
 
 Read = Callable[..., Any]
 """The value of what the base type holds, by the schema that it was written with."""

@@ -48,7 +48,6 @@ CHANGE: Final = ("_change_type", "_commit_version", "_commit_timestamp")
 ELSEWHERE: Final = re.compile(r"[a-z][a-z0-9+.-]*:/", re.IGNORECASE)
 """How the name of a data file begins that does not lie in the table's own folder."""
 MARK: Final = re.compile(r"[0-9a-f]{8}")
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @declared("source", lambda values: values.get("table"))

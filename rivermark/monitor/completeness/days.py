@@ -8,9 +8,9 @@ from typing import Final
 
 from rivermark.backfill.late.hours import bounds
 from rivermark.lake.snapshot import open_table
-from rivermark.model.calendar import shifted
 from rivermark.model.stream import Ingest, Stream
 from rivermark.model.table import days_between
+from rivermark.model.time import shifted
 from rivermark.model.topology import Topology
 from rivermark.monitor.completeness.derived_day import DerivedDay, days_of_stream
 from rivermark.monitor.completeness.ingest_day import Day, days_of_ingest, newest_day

@@ -22,9 +22,9 @@ from rivermark.backfill.late.hours import (
     hours_of,
     newest_moment,
 )
-from rivermark.model.calendar import LAST, shifted
 from rivermark.model.stream import Ingest
 from rivermark.model.table import days_between
+from rivermark.model.time import LAST, shifted
 from rivermark.model.topology import Topology
 from rivermark.monitor.checks.row_conservation import unaccounted_by_day
 from rivermark.monitor.completeness.expected_volume import HISTORY, Expected, expected_by_hour

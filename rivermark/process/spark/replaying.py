@@ -20,6 +20,7 @@ from pyspark.sql.types import (
 )
 
 from rivermark.model.table import Table
+from rivermark.model.time import moment_of_micros
 from rivermark.process.api.declaration import Declaration
 from rivermark.process.api.inputs import Arrivals, key_getter
 from rivermark.process.engine.engine import Timer
@@ -29,7 +30,7 @@ from rivermark.process.event_json import of_json
 from rivermark.process.evolution.storable import Storable
 from rivermark.process.spark.buckets import bucket_of
 from rivermark.process.spark.reading import InputReader
-from rivermark.process.spark.wire import fields_of, moment_of_micros
+from rivermark.process.spark.wire import fields_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

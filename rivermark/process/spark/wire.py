@@ -10,7 +10,6 @@ import inspect
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -32,6 +31,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from rivermark.model.time import micros_of, moment_of_micros
 from rivermark.process.evolution.column_bounds import Bound, bound_of
 from rivermark.process.evolution.shapes import RECORDS
 
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 INTEGRAL: Final = (ByteType, ShortType, IntegerType, LongType)
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-MICRO: Final = timedelta(microseconds=1)
 
 _OWN_COLUMNS: Final[dict[type[types.Type], type[DataType]]] = {
     types.BoolType: BooleanType,
@@ -199,16 +197,6 @@ def writing(name: str, column: DataType) -> Column:
     return F.col(name).cast(column).alias(name)
 
 
-def moment_of_micros(micros: int) -> datetime:
-    """Datetime (UTC) of microseconds since the epoch."""
-    return EPOCH + timedelta(microseconds=micros)
-
-
 def micros_of_millis(millis: int) -> int:
     """Microseconds of milliseconds since the epoch."""
     return millis * 1000
-
-
-def micros_of(moment: datetime) -> int:
-    """Microseconds since the epoch of an aware datetime."""
-    return (moment - EPOCH) // MICRO

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, get_args
 
 from rivermark.model.errors import DeclarationError
 from rivermark.model.place import caller
+from rivermark.model.time import MILLISECOND
 from rivermark.process.instants import Millis, span, span_or_zero
 from rivermark.process.timers import TimeDomain
 from rivermark.process.windows.evictors import Evictor, LastCount
@@ -21,7 +22,7 @@ def offset_of(offset: object) -> Millis:
     if not isinstance(offset, timedelta):
         error = DeclarationError(f"the offset of windows must be a timedelta, not {offset!r}")
         raise error.at(caller())
-    return offset // timedelta(milliseconds=1)
+    return offset // MILLISECOND
 
 
 def clock_of(clock: TimeDomain) -> TimeDomain:

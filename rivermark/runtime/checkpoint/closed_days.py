@@ -9,9 +9,9 @@ from pathlib import Path
 from rivermark.lake.filesystem import write_file
 from rivermark.lake.lake import Lake
 from rivermark.lake.statistics import smallest
-from rivermark.model.calendar import shifted
 from rivermark.model.stream import AnyStream, Stream
-from rivermark.model.table import A_DAY, days_between
+from rivermark.model.table import days_between
+from rivermark.model.time import DAY, shifted
 from rivermark.runtime.batch_metrics import StreamSummary
 
 
@@ -39,11 +39,11 @@ class ClosedDays:
         reported = self.through(stream.name)
         if reported is None:
             first = first_day(self._lake, stream)
-            reported = shifted(first, -A_DAY) if first else through
+            reported = shifted(first, -DAY) if first else through
         if reported >= through:
             return ()
         self._remember(stream.name, through)
-        return tuple(days_between(shifted(reported, A_DAY), through))
+        return tuple(days_between(shifted(reported, DAY), through))
 
     def through(self, stream: str) -> date | None:
         """The last day that was reported for a stream."""
@@ -71,7 +71,7 @@ def last_closed(stream: AnyStream, watermark: datetime) -> date:
     """
     assert stream.days is not None  # noqa: S101 - asked only of streams that have days
     margin = stream.margin if isinstance(stream, Stream) else timedelta(0)
-    return shifted(stream.days.day_of(shifted(watermark, -margin)), -A_DAY)
+    return shifted(stream.days.day_of(shifted(watermark, -margin)), -DAY)
 
 
 def first_day(lake: Lake, stream: AnyStream) -> date | None:

@@ -15,11 +15,11 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.rows_in_files import InFiles
 from rivermark.lake.schema import create_table
 from rivermark.lake.statistics import largest
-from rivermark.model.ingest import MILLI
 from rivermark.model.rows import BatchRows, Collected
 from rivermark.model.sink import owned
 from rivermark.model.stream import Stream, lateness_of, needed_lateness, table_of
 from rivermark.model.table import Table
+from rivermark.model.time import MILLISECOND
 from rivermark.model.watermark import WATERMARK_AFTER
 from rivermark.operators.reach import BuildReach, collecting
 from rivermark.quality.publish_gate import audit
@@ -302,4 +302,4 @@ def with_watermark(stream: Stream, table: Table, rows: DataFrame) -> DataFrame:
     if WATERMARK_AFTER.name in rows.columns:
         own = lateness - needed_lateness(stream)
         return with_carried_watermark(rows, table.event_time, lateness, own)
-    return rows.withWatermark(table.event_time, f"{lateness // MILLI} milliseconds")
+    return rows.withWatermark(table.event_time, f"{lateness // MILLISECOND} milliseconds")

@@ -19,13 +19,11 @@ from pyspark.sql import DataFrame
 
 from rivermark.lake.day_predicates import days_of
 from rivermark.model.errors import DeclarationError, RivermarkError
-from rivermark.model.ingest import MILLI
 from rivermark.model.stream import Stream
+from rivermark.model.time import DAY, MICROSECOND, MILLISECOND, moment_of_micros
 from rivermark.operators.reach import (
     AFTER,
     BEFORE,
-    EPOCH,
-    MICROSECOND,
     OPEN_UNTIL,
     OUTSIDE,
     UNDECIDED,
@@ -40,7 +38,6 @@ from rivermark.process.windows.assigners import Sliding, Tumbling
 from rivermark.runtime.query.build import apply_build
 from rivermark.runtime.query.columns import check_columns
 
-DAY: Final = timedelta(days=1)
 NOTHING: Final = timedelta(0)
 MOST: Final = 128 * DAY
 """How far beyond the margin a read is widened at most."""
@@ -121,7 +118,7 @@ def open_until(reach: BuildReach, stream: Stream) -> datetime | None:
     micros = reach.measured.get(OPEN_UNTIL)
     if micros is None or days_of(stream.tables[0]).column == STAMPED_BY_END:
         return None
-    return EPOCH + micros * MICROSECOND
+    return moment_of_micros(micros)
 
 
 def read_instead(stream: Stream, reach: BuildReach, around: timedelta) -> timedelta | None:
@@ -163,8 +160,10 @@ def _windows(stream: Stream, reach: BuildReach) -> list[Reach]:
         windows = getattr(stream.build.make(), "windows", None)
         if isinstance(windows, Tumbling | Sliding) and windows.clock == "event":
             slide = windows.slide if isinstance(windows, Sliding) else windows.size
-            step = gcd(slide, windows.offset) * MILLI
-            windows_of_build.append(Reach("window", "its windows", windows.size * MILLI, step))
+            step = gcd(slide, windows.offset) * MILLISECOND
+            windows_of_build.append(
+                Reach("window", "its windows", windows.size * MILLISECOND, step)
+            )
     return windows_of_build
 
 

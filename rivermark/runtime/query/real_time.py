@@ -28,10 +28,10 @@ from rivermark.connect.kafka import kafka_settings
 from rivermark.ingest.real_time.rows import real_time_rows
 from rivermark.ingest.source.kafka.source import KafkaSource
 from rivermark.model.errors import RivermarkError
-from rivermark.model.ingest import MILLI
 from rivermark.model.sink import owned
 from rivermark.model.stream import Stream
 from rivermark.model.table import Table
+from rivermark.model.time import MILLISECOND
 from rivermark.runtime.checkpoint.power_failure import drop_torn_batches
 from rivermark.runtime.query.append import AppendHost
 from rivermark.runtime.query.base import Backlog
@@ -75,7 +75,7 @@ class RealTimeQuery(Backlog):
             KeysNotUnique: a static table would repeat the rows that it joins.
         """
         self._check_slots()
-        self._query = self._start(realTime=f"{self._sink.every // MILLI} milliseconds")
+        self._query = self._start(realTime=f"{self._sink.every // MILLISECOND} milliseconds")
 
     def settle(self) -> None:
         """Send what is there, in micro-batches, and end: a bounded run waits for no message."""

@@ -16,10 +16,10 @@ from rivermark.lake.day_predicates import days_of
 from rivermark.lake.delta import read_delta
 from rivermark.lake.lake import Lake
 from rivermark.lake.time_travel import resolve_version
-from rivermark.model.calendar import shifted
 from rivermark.model.errors import PartitionStillOpen
 from rivermark.model.stream import Ingest, Stream, inputs_of, table_of
 from rivermark.model.table import days_between
+from rivermark.model.time import shifted
 from rivermark.operators.reach import BuildReach
 from rivermark.runtime.checkpoint.closed_days import last_closed
 from rivermark.runtime.checkpoint.watermarks import last_reached

@@ -21,12 +21,12 @@ from rivermark.lake.replace import replace_days
 from rivermark.lake.rows_in_files import stage
 from rivermark.lake.schema import create_table
 from rivermark.lake.written import note_written
-from rivermark.model.calendar import shifted
 from rivermark.model.errors import RivermarkError
 from rivermark.model.rows import BatchRows, Collected
 from rivermark.model.sink import Origin, owned
 from rivermark.model.stream import Output, Stream, table_of
 from rivermark.model.table import Table, days_between
+from rivermark.model.time import shifted
 from rivermark.operators.finished import cut
 from rivermark.operators.reach import BuildReach
 from rivermark.quality.publish_gate import audit

@@ -12,7 +12,7 @@ from datetime import timedelta
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from rivermark.model.ingest import MILLI
+from rivermark.model.time import MILLISECOND
 from rivermark.model.watermark import WATERMARK_AFTER
 from rivermark.runtime.spark.join_state_check import CARRIED, WATERMARK
 
@@ -32,5 +32,5 @@ def with_carried_watermark(
     collected = rows.withColumn(moving, reached).withWatermark(moving, "0 milliseconds")
     # With the other column in it no filter on the event time is moved below the watermark.
     kept = F.coalesce(time, F.col(moving))
-    watermarked = kept.alias(event_time, metadata={WATERMARK: lateness // MILLI})
+    watermarked = kept.alias(event_time, metadata={WATERMARK: lateness // MILLISECOND})
     return collected.select([watermarked if c == event_time else F.col(c) for c in rows.columns])

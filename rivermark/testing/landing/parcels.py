@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Final, Generic, Protocol, TypeVar
+from datetime import datetime, timedelta
+from typing import Generic, Protocol, TypeVar
 
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+from rivermark.model.time import EPOCH
 
 
 class Timed(Protocol):

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from datetime import UTC, timedelta
 from typing import Final
 
-from rivermark.ingest.source.files.listing import EPOCH, LandedFile, LandedFiles
+from rivermark.ingest.source.files.listing import LandedFile, LandedFiles
 from rivermark.ingest.source.files.options import FileOptions
 from rivermark.model.source_abilities import SplitAsRead
+from rivermark.model.time import moment_of_micros
 
-MICROSECOND: Final = timedelta(microseconds=1)
 COARSE: Final = timedelta(seconds=1)
 """Stores and copies round modification times; without a digest less than this says nothing."""
 
@@ -47,7 +47,7 @@ def _change(landed: LandedFiles, file: LandedFile, read: SplitAsRead) -> str | N
         if abs(written - read.modified_at) <= COARSE:
             return None
         return f"written again since, {written.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
-    touched = EPOCH + (file.ctime_ns // 1000) * MICROSECOND
+    touched = moment_of_micros(file.ctime_ns // 1000)
     if written == read.modified_at and (read.at is None or touched <= read.at):
         return None
     try:

@@ -7,9 +7,8 @@ import stat
 import time
 from collections.abc import Collection, Container
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from typing import Final
 
 from pyarrow import fs
 
@@ -18,8 +17,8 @@ from rivermark.ingest.source.files.options import FileOptions
 from rivermark.ingest.source.files.scan import digest_of, scanned
 from rivermark.ingest.source.files.walk import Walk, hidden
 from rivermark.lake.filesystem import filesystem, is_local
+from rivermark.model.time import micros_of, moment_of_micros
 
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST, LAST = datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)
 """Modification times beyond are taken for these, a day inside what every zone can show."""
 
@@ -47,8 +46,8 @@ class LandedFile:
     def modified_at(self) -> datetime:
         """The time of its last change in microseconds, as the plan keeps it."""
         micros = self.mtime_ns // 1000
-        first, last = ((moment - EPOCH) // timedelta(microseconds=1) for moment in (FIRST, LAST))
-        return EPOCH + timedelta(microseconds=min(max(micros, first), last))
+        first, last = map(micros_of, (FIRST, LAST))
+        return moment_of_micros(min(max(micros, first), last))
 
 
 @dataclass

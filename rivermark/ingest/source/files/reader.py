@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from rivermark.ingest.source.files.archive import Archive
 from rivermark.ingest.source.files.corrupt_files import damaged_files
 from rivermark.ingest.source.files.file_probe import FileProbe, format_of
-from rivermark.ingest.source.files.listing import EPOCH, LandedFile, LandedFiles
+from rivermark.ingest.source.files.listing import LandedFile, LandedFiles
 from rivermark.ingest.source.files.options import FileOptions
 from rivermark.ingest.source.files.pieces import pieces_of
 from rivermark.ingest.source.files.seen_files import SeenFiles
@@ -29,6 +29,7 @@ from rivermark.model.source import (
     Waiting,
     weight_of,
 )
+from rivermark.model.time import EPOCH
 
 
 class FileReader(SourceReader):

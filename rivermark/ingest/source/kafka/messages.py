@@ -7,7 +7,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import lru_cache
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from rivermark.ingest.source.kafka.message_keys import TEXT, member_of, members_
 from rivermark.ingest.source.kafka.position import Partition, Range
 from rivermark.ingest.source.kafka.registry_header import UnreadableValue
 from rivermark.model.errors import RecordsLost, RivermarkError
+from rivermark.model.time import EPOCH
 
 AT_ONCE: Final = 10_000
 FILL_SECONDS: Final = 0.02
@@ -31,7 +32,6 @@ PEEK_SECONDS: Final = 3.0
 NO_TIMESTAMP: Final = -1
 WHITE: Final = " \t\r\n"
 SPACE: Final = f"{WHITE}\ufeff"
-EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - timestamps are written with a Z
 READING: Final = {
     # A consumer that joins no group still has to name one.
     "group.id": "rivermark",
@@ -223,7 +223,7 @@ def _time(millis: int) -> str:
 @lru_cache(maxsize=4096)
 def _second(seconds: int) -> str:
     """A second since 1970 in ISO 8601, without a zone: many messages have the same one."""
-    return (EPOCH + timedelta(seconds=seconds)).isoformat()
+    return (EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()
 
 
 def _offset(message: Message) -> int:

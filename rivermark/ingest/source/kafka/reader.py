@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import groupby
 from typing import Final
@@ -36,6 +36,7 @@ from rivermark.model.source import (
     Split,
     Waiting,
 )
+from rivermark.model.time import millis_of, moment_of_millis
 from rivermark.model.time_readers import LAST_MILLIS
 
 LOG: Final = logging.getLogger("rivermark")
@@ -43,7 +44,6 @@ MESSAGE_BYTES: Final = 1024
 """Assumed of a message while none of its topic was looked at."""
 KNOWN_BYTES: Final = 120
 """Of a payload: what stands in it beside value and key."""
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class KafkaReader(SourceReader):
@@ -183,14 +183,14 @@ class KafkaReader(SourceReader):
         }
         self._measure({p: start[p] for p in start if end[p] > start[p]})
         now, number = datetime.now(UTC), self._round
-        millis = (now - EPOCH) // timedelta(milliseconds=1)
+        millis = millis_of(now)
 
         def at(moment: int) -> dict[Partition, int]:
             return self._cluster.offsets_at(start.keys(), moment)
 
         cuts = [*rounds(start, end, self._source.max_messages, at, millis)]
         for cut, moment in cuts or ([(start, millis)] if new else []):
-            came = EPOCH + timedelta(milliseconds=moment)
+            came = moment_of_millis(moment)
             for partition in sorted(cut):
                 if cut[partition] > start[partition] or partition in new:
                     position = self._positions.get(partition, Position(0, 0, None))
@@ -220,7 +220,7 @@ class KafkaReader(SourceReader):
         if start == "latest":
             return {p: ends[p].behind for p in ends}
         if isinstance(start, datetime):
-            at = self._cluster.offsets_at(ends.keys(), (start - EPOCH) // timedelta(milliseconds=1))
+            at = self._cluster.offsets_at(ends.keys(), millis_of(start))
             return {p: min(at.get(p, ends[p].behind), ends[p].behind) for p in ends}
         if isinstance(start, ConsumerGroup):
             offsets = self._committed(start.name, ends)
@@ -397,4 +397,4 @@ class KafkaReader(SourceReader):
 
 def moment_of(millis: int) -> datetime:
     """A message's timestamp; the first or last moment for one that producers meant otherwise."""
-    return EPOCH + timedelta(milliseconds=min(max(millis, 0), LAST_MILLIS))
+    return moment_of_millis(min(max(millis, 0), LAST_MILLIS))

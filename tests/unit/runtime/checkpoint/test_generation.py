@@ -18,10 +18,10 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.replace import replace_days
 from rivermark.lake.schema import create_table
 from rivermark.lake.written import note_path, noted
-from rivermark.model.calendar import FIRST as FIRST_MOMENT
-from rivermark.model.calendar import LAST as LAST_MOMENT
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.stream import Stream
+from rivermark.model.time import FIRST as FIRST_MOMENT
+from rivermark.model.time import LAST as LAST_MOMENT
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.checkpoint.closed_days import ClosedDays, last_closed
 from rivermark.runtime.checkpoint.generation import (

@@ -16,7 +16,8 @@ from confluent_kafka import Message
 from rivermark import Avro
 from rivermark.ingest.source.kafka.formats import KeyFormat
 from rivermark.ingest.source.kafka.messages import payload_of
-from rivermark.ingest.source.kafka.reader import EPOCH, moment_of
+from rivermark.ingest.source.kafka.reader import moment_of
+from rivermark.model.time import EPOCH
 
 KNOWN = '"_topic":"rides","_partition":3,"_offset":77'
 AT = ',"_timestamp":"2024-03-01T10:00:00.005Z"'

@@ -1,4 +1,4 @@
-"""Days and moments that are moved no further than the calendar reaches, from year 1 to year 9999.
+"""Instants as numbers since 1970; days and instants moved only within the years 1 to 9999.
 
 A row may be of the calendar's first or last day, by a value that is no real time. What is computed
 around its day stops at the calendar's end then, instead of ending the run.
@@ -10,10 +10,34 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Final, TypeVar
 from zoneinfo import ZoneInfo
 
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND: Final = timedelta(microseconds=1)
+MILLISECOND: Final = timedelta(milliseconds=1)
+DAY: Final = timedelta(days=1)
 FIRST: Final = datetime.min.replace(tzinfo=UTC)
 LAST: Final = datetime.max.replace(tzinfo=UTC)
 
 Moment = TypeVar("Moment", date, datetime)
+
+
+def micros_of(moment: datetime) -> int:
+    """Microseconds since 1970 of an instant."""
+    return (moment - EPOCH) // MICROSECOND
+
+
+def moment_of_micros(micros: int) -> datetime:
+    """The instant (UTC) so many microseconds after 1970 began."""
+    return EPOCH + timedelta(microseconds=micros)
+
+
+def millis_of(moment: datetime) -> int:
+    """Milliseconds since 1970 of an instant; what is below one is cut."""
+    return (moment - EPOCH) // MILLISECOND
+
+
+def moment_of_millis(millis: int) -> datetime:
+    """The instant (UTC) so many milliseconds after 1970 began."""
+    return EPOCH + timedelta(milliseconds=millis)
 
 
 def shifted(moment: Moment, by: timedelta) -> Moment:

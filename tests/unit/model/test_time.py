@@ -9,8 +9,8 @@ import pytest
 from rivermark import Daily
 from rivermark.backfill.late.hours import hours_between
 from rivermark.lake.day_predicates import moments_predicate, ranges
-from rivermark.model.calendar import FIRST, LAST, shifted
 from rivermark.model.table import days_between
+from rivermark.model.time import FIRST, LAST, shifted
 
 ZONES = ["UTC", "America/New_York", "Asia/Tokyo", "Pacific/Kiritimati", "America/St_Johns"]
 
