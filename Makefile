@@ -55,7 +55,7 @@ demo-kafka: setup ## The same with taxi events from topics: starts a broker, sen
 # On this machine only: Dagster knows no users, and who sees the page can run code.
 ui: setup ## The platform in the browser, 127.0.0.1:3000 (UI_PORT=... for another port)
 	@setup/dagster_home.sh "$(DAGSTER_HOME)"
-	@exec $(PYTHON) -m platform_defs.ui --port $(UI_PORT)
+	@exec $(PYTHON) -m rivermark.dagster.ui --port $(UI_PORT)
 
 dashboard: setup ## One page for any browser: days, late rows, throughput, checks
 	@$(BIN)/rivermark dashboard

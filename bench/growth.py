@@ -36,9 +36,9 @@ from deltalake import DeltaTable
 from bench.figures import options_of, report
 from bench.latency import fare_line
 from bench.workload import GROWING
-from jobs.event_log import prune_events
-from jobs.names import table_key
 from rivermark.backfill.maintenance import kept_tables, upkeep
+from rivermark.dagster.jobs.event_log import prune_events
+from rivermark.dagster.jobs.names import table_key
 from rivermark.lake.log import CommitLog
 from rivermark.model.stream import Stream, table_of
 from rivermark.runtime.checkpoint.positions import position

@@ -1,1 +1,1 @@
-"""The runs that people and clocks start, and what happens inside them."""
+"""Jobs of this project's own, beside those that `rivermark.dagster` makes of its streams."""

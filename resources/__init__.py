@@ -1,1 +1,1 @@
-"""What runs may touch: settings, the Spark session, the quality pages."""
+"""What the runs of this project may touch, beside what `rivermark.dagster` gives them."""

@@ -1,7 +1,7 @@
 """The streaming platform: streams as values, run bounded, continuously or again for a day.
 
-PySpark, Delta Lake and nothing of Dagster. The domains in `assets/` declare streams with the names
-exported here; `platform_defs/` turns the declarations into Dagster definitions.
+A project declares streams with the names exported here, and `rivermark.dagster`, the only room
+that knows Dagster, turns the declarations into Dagster definitions.
 
 The names are loaded when they are first used, so that a part that needs no Spark, such as
 `rivermark.process`, is imported without it.

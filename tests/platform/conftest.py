@@ -10,19 +10,17 @@ import dagster as dg
 import pytest
 from dagster._core.definitions.schedule_definition import ScheduleExecutionData
 
-import jobs.recompute
-import jobs.rehearsal
 import rivermark.backfill.recompute
 import rivermark.runtime.supervision.run
-from jobs.names import table_key
-from platform_defs.declared import definitions_of
-from resources.settings import SettingsResource
-from resources.spark import SparkResource
 from rivermark import Topology
 from rivermark.backfill.difference import HIDDEN, Difference, Sample
 from rivermark.backfill.recompute import Order
 from rivermark.backfill.registry import Kind
 from rivermark.backfill.result import Reprocessing
+from rivermark.dagster.declared import definitions_of
+from rivermark.dagster.jobs.names import table_key
+from rivermark.dagster.resources.settings import SettingsResource
+from rivermark.dagster.resources.spark import SparkResource
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.supervision.report import Report
 from rivermark.settings import Settings
@@ -204,8 +202,8 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> FakeRuntime:
     fake = FakeRuntime()
     monkeypatch.setattr(rivermark.runtime.supervision.run, "run_bounded", fake.bounded)
     monkeypatch.setattr(rivermark.runtime.supervision.run, "run_continuous", fake.continuous)
-    monkeypatch.setattr(jobs.rehearsal, "run_bounded", fake.bounded)
-    monkeypatch.setattr(jobs.recompute, "replace", fake.replace)
+    monkeypatch.setattr("rivermark.dagster.jobs.rehearsal.run_bounded", fake.bounded)
+    monkeypatch.setattr("rivermark.dagster.jobs.recompute.replace", fake.replace)
     monkeypatch.setattr(rivermark.backfill.recompute, "replace", fake.replace)
     monkeypatch.setattr(rivermark.backfill.recompute, "rehearse", fake.rehearse)
     monkeypatch.setattr(SparkResource, "spark_session", property(lambda _: "no engine"))

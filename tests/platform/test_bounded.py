@@ -6,7 +6,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from jobs.suites import SUITE_CHECK
+from rivermark.dagster.jobs.suites import SUITE_CHECK
 from rivermark.model.errors import StreamAlreadyRunning, StreamFailed
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.settings import Settings

@@ -13,15 +13,6 @@ from dagster._core.definitions.freshness import TimeWindowFreshnessPolicy
 
 from assets.ads.streams import campaigns_at, streams_with
 from assets.topology import TOPOLOGY
-from platform_defs.specs import (
-    COMMON_COLUMNS,
-    DUMP_FRESH,
-    LIVE_FRESH,
-    column_schema,
-    freshness,
-    landing_spec,
-    table_spec,
-)
 from rivermark import (
     DeltaSource,
     Ingest,
@@ -31,6 +22,15 @@ from rivermark import (
     Stream,
     Table,
     Topology,
+)
+from rivermark.dagster.specs import (
+    COMMON_COLUMNS,
+    DUMP_FRESH,
+    LIVE_FRESH,
+    column_schema,
+    freshness,
+    landing_spec,
+    table_spec,
 )
 from rivermark.runtime.supervision.lineage_record import LineageRecord
 from rivermark.runtime.supervision.state_file import write

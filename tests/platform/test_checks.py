@@ -11,14 +11,11 @@ import dagster as dg
 import pytest
 from pyspark.sql import SparkSession
 
-import jobs.input_match
-import jobs.suites
-import platform_defs.checks
-from jobs.check_results import asset_check_result, every_result
-from jobs.input_match import MATCH_CHECK, match_result
-from jobs.names import table_key
-from jobs.suites import result_of_suite, suite_result
 from rivermark.backfill.verify import Fingerprint, Verified
+from rivermark.dagster.jobs.check_results import asset_check_result, every_result
+from rivermark.dagster.jobs.input_match import MATCH_CHECK, match_result
+from rivermark.dagster.jobs.names import table_key
+from rivermark.dagster.jobs.suites import result_of_suite, suite_result
 from rivermark.lake.schema import create_table
 from rivermark.model import expectations as expect
 from rivermark.model.check import CheckResult
@@ -95,7 +92,7 @@ def test_b080_a_crash_of_a_check_fails_its_run_and_the_check_with_the_message(
             for claim in checks_of_stream(stream)
         )
 
-    monkeypatch.setattr(platform_defs.checks, "checks_of_stream", with_a_crash)
+    monkeypatch.setattr("rivermark.dagster.checks.checks_of_stream", with_a_crash)
     job = definitions_in(SMALL, tmp_path).resolve_job_def("watch")
 
     result = job.execute_in_process(instance=instance, raise_on_error=False)
@@ -201,9 +198,9 @@ def test_n060_failing_rows_that_cannot_be_read_do_not_end_the_check(
         raise OverflowError("date value out of range")
 
     evaluator = SimpleNamespace(evaluate=lambda _: SUITE)
-    monkeypatch.setattr(jobs.suites, "read_delta", lambda *_: None)
-    monkeypatch.setattr(jobs.suites, "DocsEvaluator", lambda **_: evaluator)
-    monkeypatch.setattr(jobs.suites, "evidence_of_failures", unreadable)
+    monkeypatch.setattr("rivermark.dagster.jobs.suites.read_delta", lambda *_: None)
+    monkeypatch.setattr("rivermark.dagster.jobs.suites.DocsEvaluator", lambda **_: evaluator)
+    monkeypatch.setattr("rivermark.dagster.jobs.suites.evidence_of_failures", unreadable)
 
     found = suite_result(
         cast(SparkSession, None), settings, table, Suite(table.name, (expect.not_null("rides"),))
@@ -255,7 +252,7 @@ def test_a_day_that_is_not_what_its_inputs_give_fails_with_what_differs(
             {"taxi/hourly": "1 added"},
         ),
     ]
-    monkeypatch.setattr(jobs.input_match, "verify", lambda *_, **__: iter(results))
+    monkeypatch.setattr("rivermark.dagster.jobs.input_match.verify", lambda *_, **__: iter(results))
 
     result = match_result(None, settings, SMALL, HOURLY)  # type: ignore[arg-type]
 

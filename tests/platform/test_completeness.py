@@ -8,9 +8,9 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from jobs.names import table_key
-from jobs.suites import DAY_SUITE_CHECK, days_to_evaluate
 from rivermark import Suite, Topology, expect
+from rivermark.dagster.jobs.names import table_key
+from rivermark.dagster.jobs.suites import DAY_SUITE_CHECK, days_to_evaluate
 from rivermark.quality.suites import suites_of
 from rivermark.settings import Settings
 from tests.oracles.shop import (

@@ -7,8 +7,8 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from jobs.metadata import DAY_ROW_COUNT
-from jobs.names import table_key
+from rivermark.dagster.jobs.metadata import DAY_ROW_COUNT
+from rivermark.dagster.jobs.names import table_key
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.checkpoint.closed_days import ClosedDays
 from rivermark.settings import Settings

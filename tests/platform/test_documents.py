@@ -9,10 +9,10 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 
-from jobs.page_links import TOKEN_FILE, page_url
-from platform_defs.ui import __main__ as ui
-from platform_defs.ui.documents import DocumentServer
-from platform_defs.ui.services import is_free
+from rivermark.dagster.jobs.page_links import TOKEN_FILE, page_url
+from rivermark.dagster.ui import __main__ as ui
+from rivermark.dagster.ui.documents import DocumentServer
+from rivermark.dagster.ui.services import is_free
 from rivermark.monitor.dashboard.failing_rows import page_path
 from rivermark.monitor.dashboard.refresh import page_path as dashboard_path
 from rivermark.settings import Settings

@@ -11,9 +11,8 @@ import pytest
 from dagster._core.storage.event_log.sqlite import SqliteEventLogStorage
 from deltalake import DeltaTable, write_deltalake
 
-import jobs.day_reports
-from jobs.day_reports import AT_ONCE, LONGEST_GAP
-from jobs.event_batch import store_materializations
+from rivermark.dagster.jobs.day_reports import AT_ONCE, LONGEST_GAP
+from rivermark.dagster.jobs.event_batch import store_materializations
 from rivermark.lake.schema import create_table
 from rivermark.settings import Settings
 from tests.platform.conftest import FakeRuntime
@@ -131,7 +130,7 @@ def test_many_days_are_reported_a_part_at_a_time_so_that_the_run_beats_and_hears
         batches.append(len(events))
         store_materializations(instance, events, op)
 
-    monkeypatch.setattr(jobs.day_reports, "store_materializations", store)
+    monkeypatch.setattr("rivermark.dagster.jobs.day_reports.store_materializations", store)
     runtime.closed = days
     assert defs.resolve_job_def("taxi_live").execute_in_process(instance=on_disk).success
 

@@ -46,7 +46,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         port = int(free.getsockname()[1])
     words = ("--workspace", str(folder / "workspace.yaml"), "--host", "127.0.0.1")
     server = subprocess.Popen(
-        [sys.executable, "-m", "platform_defs.ui.guard", *words, "--port", str(port)],
+        [sys.executable, "-m", "rivermark.dagster.ui.guard", *words, "--port", str(port)],
         cwd=Path(__file__).parents[2],
         env={**os.environ, "DAGSTER_HOME": str(folder), "RIVERMARK_UI_HOSTS": '["proxy.example"]'},
     )

@@ -5,14 +5,14 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from jobs.late_rows import evaluations_of, events_of
-from jobs.names import table_key
-from resources.spark import SparkResource
 from rivermark.backfill.affected_days import Changed
 from rivermark.backfill.downstream import DownstreamResult
 from rivermark.backfill.late.days import late_days
 from rivermark.backfill.late.run import MergeReport
 from rivermark.backfill.replace_changed import RecomputedTable
+from rivermark.dagster.jobs.late_rows import evaluations_of, events_of
+from rivermark.dagster.jobs.names import table_key
+from rivermark.dagster.resources.spark import SparkResource
 from rivermark.settings import Settings
 from tests.oracles.shop import FIRST, ORDERS, PAID, PAYMENTS, SHOP, sent, write, write_join
 from tests.platform.conftest import definitions_in, failure, shown, tick

@@ -6,8 +6,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-import jobs.live_checks
-from jobs.live_checks import Crash, LiveChecks, live_checks
+from rivermark.dagster.jobs.live_checks import Crash, LiveChecks, live_checks
 from rivermark.model.check import CheckResult
 from rivermark.model.stream import AnyStream
 from rivermark.monitor.checks.check import StreamCheck
@@ -19,6 +18,7 @@ from tests.platform.small_topology import HOURLY, RIDES
 pytestmark = pytest.mark.platform
 
 NEVER = timedelta(days=1)
+CHECKS = "rivermark.dagster.jobs.live_checks.checks_of_stream"
 
 
 def a_claim(answer: Any, name: str = "rows_are_unique") -> StreamCheck:
@@ -88,7 +88,7 @@ def test_every_claim_of_the_hosted_streams_is_asked_and_no_other(settings: Setti
 def test_questions_are_asked_again_when_they_are_due(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs.live_checks, "checks_of_stream", lambda _: (a_claim(broken),))
+    monkeypatch.setattr(CHECKS, lambda _: (a_claim(broken),))
     checks = asked(settings, HOURLY, timedelta(0))
 
     with checks.running():
@@ -99,7 +99,7 @@ def test_a_crash_is_no_answer_and_keeps_no_other_question_from_being_asked(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claims = (a_claim(crash, "a_crash"), a_claim(broken))
-    monkeypatch.setattr(jobs.live_checks, "checks_of_stream", lambda _: claims)
+    monkeypatch.setattr(CHECKS, lambda _: claims)
     checks = asked(settings, HOURLY, NEVER)
 
     with checks.running():
@@ -118,16 +118,17 @@ def test_a_live_run_tells_what_its_checks_found_and_goes_on_after_a_crash(
 ) -> None:
     claims = (a_claim(crash, "is_alive"), a_claim(broken))
     monkeypatch.setattr(
-        jobs.live_checks, "checks_of_stream", lambda s: claims if s.name == "taxi/hourly" else ()
+        CHECKS,
+        lambda s: claims if s.name == "taxi/hourly" else (),
     )
-    given = jobs.live_checks.live_checks
+    given = live_checks
     made: list[LiveChecks] = []
 
     def soon(*args: Any, **named: Any) -> LiveChecks:
         made.append(at_once(given(*args, **named)))
         return made[0]
 
-    monkeypatch.setattr("jobs.hosting.live_checks", soon)
+    monkeypatch.setattr("rivermark.dagster.jobs.hosting.live_checks", soon)
 
     def report_again(stop: Any) -> None:
         wait_until(lambda: made[0]._results.qsize() >= 2, 10, reason="both checks have answered")

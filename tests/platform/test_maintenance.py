@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from jobs.event_log import prune_events
-from jobs.names import table_key
+from rivermark.dagster.jobs.event_log import prune_events
+from rivermark.dagster.jobs.names import table_key
 from rivermark.lake.log import CommitLog
 from rivermark.lake.schema import create_table
 from rivermark.monitor.checks.version_retention import versions_readable

@@ -3,7 +3,7 @@
 import dagster as dg
 import pytest
 
-from jobs.metadata import markdown, of_numbers, of_pending
+from rivermark.dagster.jobs.metadata import markdown, of_numbers, of_pending
 
 pytestmark = pytest.mark.platform
 

@@ -6,8 +6,8 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from jobs.names import table_key
-from jobs.suites import DAY_SUITE_CHECK
+from rivermark.dagster.jobs.names import table_key
+from rivermark.dagster.jobs.suites import DAY_SUITE_CHECK
 from rivermark.lake.schema import create_table
 from rivermark.model.errors import PartitionStillOpen
 from rivermark.monitor.completeness.checks import DAY_COMPLETE

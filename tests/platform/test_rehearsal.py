@@ -8,9 +8,8 @@ from typing import Any
 import dagster as dg
 import pytest
 
-import jobs.rehearsal
-from jobs.run_config import inside
 from rivermark.cli.demo_scene import LandedInput, Scene
+from rivermark.dagster.jobs.run_config import inside
 from rivermark.model.check import CheckResult
 from rivermark.model.errors import RivermarkError, StreamFailed
 from rivermark.model.stream import AnyStream
@@ -40,10 +39,12 @@ def one_file_landed(runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch) -> No
     def declared(stream: AnyStream) -> tuple[tuple[Table, Suite], ...]:
         return ((stream.tables[0], stream.suite),) if stream.suite else ()
 
-    monkeypatch.setattr(jobs.rehearsal, "run_bounded", bounded)
+    monkeypatch.setattr("rivermark.dagster.jobs.rehearsal.run_bounded", bounded)
     # It makes no tables, of which every one has a suite.
-    monkeypatch.setattr(jobs.rehearsal, "suites_of", declared)
-    monkeypatch.setattr(jobs.rehearsal, "scenes", lambda: {"taxi": Scene(land=land)})
+    monkeypatch.setattr("rivermark.dagster.jobs.rehearsal.suites_of", declared)
+    monkeypatch.setattr(
+        "rivermark.dagster.jobs.rehearsal.scenes", lambda: {"taxi": Scene(land=land)}
+    )
 
 
 def rehearse(
@@ -112,10 +113,10 @@ def test_a_broken_claim_fails_it_and_a_warning_does_not(
         )
         return lambda stream: (broken,) if stream is HOURLY else ()
 
-    monkeypatch.setattr(jobs.rehearsal, "checks_of_stream", claims("warning"))
+    monkeypatch.setattr("rivermark.dagster.jobs.rehearsal.checks_of_stream", claims("warning"))
     assert rehearse(defs, instance).success
 
-    monkeypatch.setattr(jobs.rehearsal, "checks_of_stream", claims("critical"))
+    monkeypatch.setattr("rivermark.dagster.jobs.rehearsal.checks_of_stream", claims("critical"))
     assert not rehearse(defs, instance).success
     assert summary(settings)["failures"] == ["taxi/hourly: rows_are_unique: 2 keys more than once"]
 
@@ -126,7 +127,7 @@ def test_without_a_file_nothing_was_rehearsed(
     settings: Settings,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(jobs.rehearsal, "scenes", dict)
+    monkeypatch.setattr("rivermark.dagster.jobs.rehearsal.scenes", dict)
 
     assert not rehearse(defs, instance).success
     assert "nothing was rehearsed" in summary(settings)["failures"][0]

@@ -12,8 +12,8 @@ import dagster as dg
 import pytest
 from dagster._core.definitions.sensor_definition import SensorExecutionData
 
-from platform_defs.sensors import launched_runs
-from resources.settings import SettingsResource
+from rivermark.dagster.resources.settings import SettingsResource
+from rivermark.dagster.sensors import launched_runs
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 from rivermark.settings import Settings

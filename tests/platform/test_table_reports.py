@@ -7,11 +7,10 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-import jobs.table_reports
-from jobs.names import GROUP_TAG, progress_key, table_key
-from jobs.table_reports import TableReporter
-from resources.settings import SettingsResource
 from rivermark import Table
+from rivermark.dagster.jobs.names import GROUP_TAG, progress_key, table_key
+from rivermark.dagster.jobs.table_reports import TableReporter
+from rivermark.dagster.resources.settings import SettingsResource
 from rivermark.lake.lake import Lake
 from rivermark.lake.statistics import row_count
 from rivermark.model.errors import TableDamaged
@@ -139,7 +138,7 @@ def test_new_rows_of_the_console_are_reported_once(
 def test_a_tick_reports_a_bounded_part_and_the_next_one_goes_on(
     tick: Tick, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs.table_reports, "AT_ONCE", 8)
+    monkeypatch.setattr("rivermark.dagster.jobs.table_reports.AT_ONCE", 8)
     cursor = tick(None)
     assert len(instance.get_materialized_partitions(KEY)) < 3
 
@@ -159,7 +158,7 @@ def test_a_table_that_cannot_be_read_keeps_no_other_from_being_reported(
             raise TableDamaged(f"the log of {table.name} is cut")
         return row_count(lake, table)
 
-    monkeypatch.setattr("jobs.table_reports.row_count", damaged)
+    monkeypatch.setattr("rivermark.dagster.jobs.table_reports.row_count", damaged)
 
     cursor = tick(None)
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from platform_defs.ui.processes import Living
-from platform_defs.ui.record import RecordFile
-from platform_defs.ui.services import (
+from rivermark.dagster.ui.processes import Living
+from rivermark.dagster.ui.record import RecordFile
+from rivermark.dagster.ui.services import (
     CODE_SERVER,
     Service,
     is_free,
@@ -24,7 +24,7 @@ from platform_defs.ui.services import (
     socket_of,
     write_workspace,
 )
-from platform_defs.ui.supervisor import ServiceSupervisor
+from rivermark.dagster.ui.supervisor import ServiceSupervisor
 from rivermark.model.errors import RivermarkError
 from rivermark.model.restart_strategy import GrowingDelay
 from rivermark.testing import wait_until
@@ -159,7 +159,7 @@ def test_there_is_one_supervisor(tmp_path: Path) -> None:
 
 def standby(*words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "platform_defs.ui.standby", *words],
+        [sys.executable, "-m", "rivermark.dagster.ui.standby", *words],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -204,7 +204,7 @@ def test_page_and_daemon_read_what_the_code_server_serves(tmp_path: Path) -> Non
     assert str(socket_of(tmp_path)) in (tmp_path / "workspace.yaml").read_text()
     for service in (daemon, page):
         assert service.words[service.words.index("--workspace") + 1].endswith("workspace.yaml")
-    assert documents.module == "platform_defs.ui.documents"
+    assert documents.module == "rivermark.dagster.ui.documents"
 
 
 def test_r22_nothing_that_is_needed_later_lies_in_tmp(supervisors: Make, tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_r22_a_home_that_is_too_deep_for_a_socket_is_refused_in_one_sentence(
 
 ENDS = """
 import signal, sys, threading
-from platform_defs.ui.processes import on_interrupt
+from rivermark.dagster.ui.processes import on_interrupt
 ending = threading.Event()
 on_interrupt(lambda *_: ending.set())
 print("ready", flush=True)

@@ -22,9 +22,9 @@ from typing import Any, Final, Literal
 
 import psutil
 
-from platform_defs.ui.processes import Living
-from platform_defs.ui.record import Record, RecordFile
-from platform_defs.ui.services import CODE_SERVER
+from rivermark.dagster.ui.processes import Living
+from rivermark.dagster.ui.record import Record, RecordFile
+from rivermark.dagster.ui.services import CODE_SERVER
 from rivermark.lake.log import CommitLog
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
@@ -244,7 +244,7 @@ def deployed(folder: Path) -> Iterator[Deployment]:
     with (folder / "ui.log").open("w") as log:
         ui = subprocess.Popen(
             # What `make ui` runs: page, daemon and code server, supervised by one process.
-            [sys.executable, "-m", "platform_defs.ui", "--port", str(port)],
+            [sys.executable, "-m", "rivermark.dagster.ui", "--port", str(port)],
             cwd=ROOT,
             env=environment,
             stdout=log,

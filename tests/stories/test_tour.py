@@ -24,8 +24,8 @@ import pytest
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
 from assets.topology import TOPOLOGY
-from jobs.day_reports import daily_tables
-from jobs.names import GROUP_TAG, table_key
+from rivermark.dagster.jobs.day_reports import daily_tables
+from rivermark.dagster.jobs.names import GROUP_TAG, table_key
 from rivermark.monitor.checks.liveness import ALIVE
 from rivermark.testing import wait_until
 from tests.stories.deployment import ROOT, Deployment, deployed, free_port

@@ -51,7 +51,7 @@ ALLOWED = {
     "rivermark/model": 2,
     "rivermark/process": 1,
     "rivermark/runtime": 3,
-    "jobs": 1,
+    "rivermark/dagster": 1,
     "bench": 2,
     "setup": 1,
 }

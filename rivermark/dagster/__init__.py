@@ -1,0 +1,1 @@
+"""Declarations turned into Dagster definitions: assets, checks, jobs, sensors and resources."""

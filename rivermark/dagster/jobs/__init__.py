@@ -1,0 +1,1 @@
+"""The runs that people and clocks start, and what happens inside them."""

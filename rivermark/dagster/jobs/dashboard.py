@@ -1,0 +1,88 @@
+"""The job that draws the dashboard, its schedule, the link to the page, and lateness proposals."""
+
+import base64
+import os
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import dagster as dg
+
+from rivermark.dagster.jobs.asset_job import AssetJob
+from rivermark.dagster.jobs.page_links import page_url
+from rivermark.dagster.resources.settings import SettingsResource
+from rivermark.model.stream import AnyStream
+from rivermark.model.time import MILLISECOND
+from rivermark.model.topology import Topology
+from rivermark.monitor.charts import draw_lateness
+from rivermark.monitor.dashboard.formatting import anchor
+from rivermark.monitor.dashboard.refresh import page_path
+from rivermark.monitor.lateness_proposal import Proposal
+from rivermark.monitor.time_span import span
+from rivermark.settings import PREFIX, Settings
+
+DASHBOARD = dg.AssetKey(["ops", "dashboard"])
+LATENESS = dg.AssetKey(["ops", "lateness_proposals"])
+TRUST_GROUP = "trust"
+
+Tick = dg.RunRequest | dg.SkipReason
+
+
+def trust_job() -> AssetJob:
+    """Evaluates the days of every stream and draws the dashboard; starts no JVM."""
+    return dg.define_asset_job(
+        name="trust",
+        selection=dg.AssetSelection.assets(DASHBOARD, LATENESS).without_checks(),
+        description="Days complete or not, late rows, proposals, and the dashboard page.",
+        tags={"dagster/max_runtime": "1800"},
+    )
+
+
+def trust_schedule(topology: Topology, job: AssetJob) -> dg.ScheduleDefinition:
+    """Each hour, once any table exists."""
+
+    @dg.schedule(
+        name="trust_hourly",
+        cron_schedule="23 * * * *",
+        job=job,
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+        description="Evaluates days and draws the dashboard.",
+    )
+    def hourly(platform: SettingsResource) -> Tick:
+        lake = platform.settings().lake()
+        if not any(lake.exists(stream.tables[0]) for stream in topology.streams):
+            return dg.SkipReason("no stream has a table yet")
+        return dg.RunRequest()
+
+    return hourly
+
+
+def dashboard_link(stream: AnyStream) -> dg.UrlMetadataValue:
+    """Link to the stream on the dashboard of this environment's home."""
+    own = {name: value for name, value in os.environ.items() if name.startswith(PREFIX)}
+    page = _page(str(Path.cwd()), frozenset(own.items()))
+    return dg.MetadataValue.url(f"{page}#{anchor(stream.name)}")
+
+
+@cache
+def _page(folder: str, environment: frozenset[tuple[str, str]]) -> str:
+    """The page's address; the settings are read once for all tables and what these depend on."""
+    settings = Settings()
+    return page_url(settings, page_path(settings))
+
+
+def proposals_table(proposals: Sequence[Proposal]) -> str:
+    """The proposals as a Markdown table."""
+    lines = ["| stream | allowed now | proposed | why |", "|---|---|---|---|"]
+    for p in proposals:
+        proposed = span(p.proposed // MILLISECOND) if p.proposed else "none"
+        allowed = span(p.lateness // MILLISECOND)
+        lines.append(f"| {p.stream} | {allowed} | {proposed} | {p.sentence} |")
+    return "\n".join(lines)
+
+
+def chart_of(settings: Settings, proposals: Sequence[Proposal]) -> str:
+    """The chart as Markdown with the picture in it: the page shows it without any further file."""
+    path = draw_lateness(proposals, settings.home / "charts" / "lateness_proposals.svg")
+    picture = base64.b64encode(path.read_bytes()).decode()
+    return f"![Share of late rows by allowed lateness](data:image/svg+xml;base64,{picture})"

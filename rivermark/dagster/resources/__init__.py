@@ -1,0 +1,1 @@
+"""Resources of runs: the settings and the Spark session."""

@@ -1,0 +1,73 @@
+"""Processes that outlive the one that started them, named by their number and start."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import FrameType
+
+import psutil
+
+from rivermark.runtime.supervision.live_process import live_process, start_of
+
+Handler = Callable[[int, FrameType | None], None] | signal.Handlers
+
+
+@dataclass(frozen=True)
+class Living:
+    """A process by its number and its start (`began`: seconds since 1970)."""
+
+    pid: int
+    began: float
+    start: str | None = None
+
+    @classmethod
+    def of(cls, pid: int) -> Living:
+        """The process that has the number now; one that ended at once counts as not living."""
+        try:
+            return cls(pid, psutil.Process(pid).create_time(), start_of(pid))
+        except psutil.NoSuchProcess:
+            return cls(pid, 0.0)
+
+    def runs(self) -> bool:
+        """True if it is still there."""
+        return live_process(self.pid, self.began, self.start) is not None
+
+    def end(self, signal_number: int) -> None:
+        """Send it a signal, if it is still there."""
+        if self.runs():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal_number)
+
+
+def start(
+    module: str,
+    words: Sequence[str],
+    *,
+    environment: Mapping[str, str] | None = None,
+    stdin: int | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start a Python module in a session of its own: the terminal's interrupt does not reach it."""
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *words],
+        start_new_session=True,
+        env=environment,
+        stdin=stdin,
+    )
+
+
+def on_interrupt(handler: Handler) -> None:
+    """Handle SIGINT, SIGTERM, and a terminal that is closed, unless `nohup` keeps that away.
+
+    Also where a shell started this in the background, with SIGINT ignored: a process begins with
+    what its parent ignores.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, handler)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, handler)
