@@ -22,14 +22,18 @@ def finished_days(settings: Settings, stream: Stream, table: Table) -> list[date
     list.
     """
     lake = settings.lake()
+    closed = ClosedDays(lake, settings.state)
     if table.days is None or stream.days is None:
         return []
     if stream.kind == "refresh":
         days = [*rows_by_day(lake, table)]
+        first = min(days, default=None)
     else:
-        through = ClosedDays(lake, settings.state).through(stream.name)
+        through = closed.through(stream.name)
         first = first_day(lake, stream) if lake.exists(stream.tables[0]) else None
         days = days_between(first, through) if first and through else []
+    # Late rows that were merged since may lie before what its runs have seen.
+    closed.note_first(stream, first)
     return [day for day in days if day >= table.days.start]
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from rivermark.cli.arguments import Home, Json
+from rivermark.cli.checks import BROKEN
 from rivermark.cli.console import err, grid, number, out, plain, print_json
 from rivermark.cli.demo_scene import LandedInput, Scene, scenes
 from rivermark.cli.deployment import settings_for, topology
@@ -22,16 +23,12 @@ from rivermark.cli.landing import local_landing
 from rivermark.cli.progress import bounded_progress
 from rivermark.cli.session import engine, launch_ahead, new_run_id
 from rivermark.cli.show import newest_rows, print_rows
-from rivermark.ingest.split_outcomes import INGEST_FILES
-from rivermark.lake.snapshot import snapshot
 from rivermark.lake.statistics import row_count
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.model.topology import Topology
 from rivermark.monitor.charts import draw_inflow, draw_results
-from rivermark.monitor.checks.check import StreamCheck
 from rivermark.monitor.checks.history import Evaluation, evaluate_all
-from rivermark.monitor.checks.liveness import ALIVE
-from rivermark.monitor.checks.registry import checks_of_stream
+from rivermark.monitor.dashboard.refresh import page_path, refresh
 from rivermark.monitor.status import status_of
 from rivermark.runtime.supervision.hosting import stop_on_signals
 from rivermark.settings import Settings
@@ -44,7 +41,10 @@ NEXT_COMMANDS = 3
 
 @dataclass(frozen=True)
 class DemoReport:
-    """Result of the demo: rows by table before and after, and the checks that it evaluated."""
+    """Result of the demo: rows by table before and after, and the checks that it evaluated.
+
+    The checks are those of the dashboard, which is drawn with them, and the scenes' own.
+    """
 
     before: dict[str, int]
     after: dict[str, int]
@@ -63,7 +63,7 @@ def demo(as_json: Json = False, home: Home = None) -> None:
     everything done and adds nothing.
 
     JSON:
-        landed (what, files, rows, new_files), added, tables (rows by table), charts, seconds,
+        landed (what, files, rows, new_files), added, tables (rows by table), charts, page, seconds,
         checks (at, stream, table, check, result, observed)
 
     Examples:
@@ -88,32 +88,36 @@ def demo(as_json: Json = False, home: Home = None) -> None:
     if not as_json:
         print_results(settings, declared, streams, parts, report.checked)
     with err().status("Drawing"):
-        results = draw_results(settings, declared, charts / "published_results.svg")
-        drawn = [inflow().result(), results]
-    failed = [e for e in report.checked if not e.passed]
+        published = draw_results(settings, declared, charts / "published_results.svg")
+        drawn = [inflow().result(), published]
+    now = datetime.now(UTC)
+    results = [e.recorded(now) for e in report.checked]
     seconds = time.monotonic() - began
     if as_json:
-        now = datetime.now(UTC)
         print_json(
             {
                 "landed": landed,
                 "added": report.added,
                 "tables": report.after,
                 "charts": drawn,
+                "page": page_path(settings),
                 "seconds": round(seconds, 3),
-                "checks": [e.recorded(now) for e in report.checked],
+                "checks": results,
             }
         )
     else:
         for chart in drawn:
             out().print(plain(f"chart: {chart}"))
-        for e in failed:
-            out().print(plain(f"FAILED: {e.check.stream} {e.check.name}: {e.observed}", "red"))
-        passed = len(report.checked) - len(failed)
-        out().print(plain(f"{passed} of {len(report.checked)} checks hold; {seconds:.0f} s"))
+        out().print(plain(f"dashboard: {page_path(settings)}"))
+        for each in results:
+            if not each.passed:
+                said = f"{each.result}: {each.stream} {each.check}: {each.observed}"
+                out().print(plain(said, "red" if each.result in BROKEN else ""))
+        passed = sum(each.passed for each in results)
+        out().print(plain(f"{passed} of {len(results)} checks hold; {seconds:.0f} s"))
         out().print(plain(news(landed, report)))
         print_next(parts)
-    if failed:
+    if any(each.result in BROKEN for each in results):
         raise typer.Exit(ExitCode.FAULT)
 
 
@@ -175,8 +179,10 @@ def flow(
         err().print(plain("stopped; rivermark demo goes on from here"))
         raise typer.Exit(ExitCode.INTERRUPTED)
     extra = [check for scene in parts.values() for check in scene.checks]
-    with err().status("Checking"), snapshot(settings.lake(), INGEST_FILES):
-        checked = evaluate_all(settings, [*checks_of_rows(streams), *extra], datetime.now(UTC))
+    now = datetime.now(UTC)
+    with err().status("Checking, and drawing the dashboard"):
+        drawn = refresh(settings, declared, now)
+        checked = [*drawn.evaluations, *evaluate_all(settings, extra, now)]
     return DemoReport(before, rows_by_table(settings, streams), checked)
 
 
@@ -194,11 +200,6 @@ def when_admitted(
                 then()
 
     return listen
-
-
-def checks_of_rows(streams: Sequence[AnyStream]) -> list[StreamCheck]:
-    """The checks of the streams that do not need a running process: the demo's has ended."""
-    return [c for stream in streams for c in checks_of_stream(stream) if c.name != ALIVE]
 
 
 def rows_by_table(settings: Settings, streams: Sequence[AnyStream]) -> dict[str, int]:

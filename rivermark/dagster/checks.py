@@ -8,7 +8,7 @@ import dagster as dg
 from pyspark.sql import SparkSession
 
 from rivermark.dagster.completeness import day_checks
-from rivermark.dagster.days import day_check
+from rivermark.dagster.days import Starts, day_check
 from rivermark.dagster.jobs.check_results import Evaluate, evaluated, every_result
 from rivermark.dagster.jobs.input_match import MATCH_CHECK, compared_streams, match_result
 from rivermark.dagster.jobs.names import by_days, progress_key, stem, table_key
@@ -34,7 +34,7 @@ Results = Iterator[dg.AssetCheckResult]
 EvaluateOnSpark = Callable[[SparkSession, Settings], dg.AssetCheckResult]
 
 
-def checks_of(topology: Topology) -> list[dg.AssetChecksDefinition]:
+def checks_of(topology: Topology, starts: Starts) -> list[dg.AssetChecksDefinition]:
     """The checks of every group: of streams, of their days, and the suites of their tables."""
     definitions: list[dg.AssetChecksDefinition] = []
     for group, streams in topology.groups().items():
@@ -45,9 +45,9 @@ def checks_of(topology: Topology) -> list[dg.AssetChecksDefinition]:
             # Evaluated by maintenance each night.
             stream_checks("versions", group, retained),
             *([stream_checks("trust", group, complete)] if complete else ()),
-            *day_checks(topology, group),
+            *day_checks(topology, group, starts),
             suite_checks(topology, group),
-            *day_suite_checks(topology, group),
+            *day_suite_checks(topology, group, starts),
             *match_checks(topology, group),
         ]
     return definitions
@@ -145,22 +145,26 @@ def _on_spark(
     return evaluate_on_spark
 
 
-def day_suite_checks(topology: Topology, group: str) -> list[dg.AssetChecksDefinition]:
+def day_suite_checks(
+    topology: Topology, group: str, starts: Starts
+) -> list[dg.AssetChecksDefinition]:
     """For each table by days a check that evaluates its suite on one day; starts no JVM."""
     return [
-        _suite_of_a_day(stream, table, suite)
+        _suite_of_a_day(stream, table, suite, starts)
         for stream in topology.groups()[group]
         for table, suite in suites_of(stream)
         if by_days(stream, table)
     ]
 
 
-def _suite_of_a_day(stream: AnyStream, table: Table, suite: Suite) -> dg.AssetChecksDefinition:
+def _suite_of_a_day(
+    stream: AnyStream, table: Table, suite: Suite, starts: Starts
+) -> dg.AssetChecksDefinition:
     def results(platform: SettingsResource, days: Sequence[date]) -> list[dg.AssetCheckResult]:
         return suite_results_of_days(platform.settings(), table, suite, days)
 
     description = f"The rows of the day meet suite '{suite.name}'."
-    return day_check(stream, table, DAY_SUITE_CHECK, description, results)
+    return day_check(stream, table, starts, DAY_SUITE_CHECK, description, results)
 
 
 def _results(

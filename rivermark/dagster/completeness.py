@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 
 import dagster as dg
 
-from rivermark.dagster.days import day_check
+from rivermark.dagster.days import Starts, day_check
 from rivermark.dagster.jobs.check_results import asset_check_result, unanswered
 from rivermark.dagster.jobs.dashboard import (
     DASHBOARD,
@@ -38,10 +38,10 @@ from rivermark.monitor.lateness_proposal import propose_lateness
 from rivermark.quality.suites import suites_of
 
 
-def day_checks(topology: Topology, group: str) -> list[dg.AssetChecksDefinition]:
+def day_checks(topology: Topology, group: str, starts: Starts) -> list[dg.AssetChecksDefinition]:
     """A check by partition for each daily table of a group."""
     return [
-        _day_check(topology, stream)
+        _day_check(topology, stream, starts)
         for stream in topology.groups()[group]
         if by_days(stream, stream.tables[0])
     ]
@@ -153,7 +153,7 @@ def _day_suite_results(
                 yield evaluation(result, day.isoformat())
 
 
-def _day_check(topology: Topology, stream: Stream) -> dg.AssetChecksDefinition:
+def _day_check(topology: Topology, stream: Stream, starts: Starts) -> dg.AssetChecksDefinition:
     table = stream.tables[0]
 
     def results(platform: SettingsResource, days: Sequence[date]) -> list[dg.AssetCheckResult]:
@@ -161,4 +161,4 @@ def _day_check(topology: Topology, stream: Stream) -> dg.AssetChecksDefinition:
         return [asset_check_result(table, result_of_day(day)) for day in of_days]
 
     description = "The day is over, its sources add up, lack no hour, no late row."
-    return day_check(stream, table, DAY_COMPLETE, description, results)
+    return day_check(stream, table, starts, DAY_COMPLETE, description, results)

@@ -1,8 +1,8 @@
 """Days of a table as Dagster partitions, how days depend on days of another table, their checks."""
 
 import warnings
-from collections.abc import Callable, Sequence
-from datetime import date, datetime, time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime, time
 
 import dagster as dg
 
@@ -11,13 +11,23 @@ from rivermark.dagster.jobs.names import by_days, table_key
 from rivermark.dagster.resources.settings import SettingsResource
 from rivermark.model.stream import AnyStream
 from rivermark.model.table import Daily, Table, days_between
+from rivermark.model.topology import Topology
+from rivermark.runtime.checkpoint.closed_days import ClosedDays
+from rivermark.settings import Settings
 
 EvaluateDays = Callable[[SettingsResource, Sequence[date]], Sequence[dg.AssetCheckResult]]
 """The results of some days, in their order; one alone where there is no table."""
+Starts = Mapping[str, date]
+"""The day with which the partitions of a table begin, by its name."""
 
 
 def day_check(
-    stream: AnyStream, table: Table, name: str, description: str, evaluate: EvaluateDays
+    stream: AnyStream,
+    table: Table,
+    starts: Starts,
+    name: str,
+    description: str,
+    evaluate: EvaluateDays,
 ) -> dg.AssetChecksDefinition:
     """A check with a result for each day of a table; starts no JVM.
 
@@ -59,19 +69,44 @@ def day_check(
             name=name,
             asset=table_key(table),
             description=description,
-            partitions_def=partitions_of(stream, table),
+            partitions_def=partitions_of(stream, table, starts),
         )(check_days)
 
 
-def partitions(days: Daily) -> dg.DailyPartitionsDefinition:
-    """The days from the first that the table can hold through today, in the zone of the table."""
-    start = datetime.combine(days.start, time())
-    return dg.DailyPartitionsDefinition(start, timezone=days.zone, end_offset=1)
+def starts_of(topology: Topology, settings: Settings) -> Starts:
+    """The first days of all tables by days: the first on which a run has seen rows.
+
+    A table may hold the days of years from its declared first day on, of which a page would show
+    thousands without rows. Tables of a group with one declared day begin together: an operation
+    has the same partitions for all of its tables, and days of two zones depend on each other.
+    """
+    together: dict[tuple[str, date], list[tuple[str, date | None]]] = {}
+    known = ClosedDays(settings.lake(), settings.state)
+    for stream in topology.streams:
+        for table in stream.tables:
+            if by_days(stream, table) and table.days is not None:
+                key = (stream.group, table.days.start)
+                together.setdefault(key, []).append((table.name, known.first(stream.name)))
+    starts: dict[str, date] = {}
+    for (_, declared), tables in together.items():
+        # A row of the future makes no bar that begins there.
+        seen = [min(day, datetime.now(UTC).date()) for _, day in tables if day is not None]
+        start = max(declared, min(seen, default=declared))
+        starts |= {name: start for name, _ in tables}
+    return starts
 
 
-def partitions_of(stream: AnyStream, table: Table) -> dg.DailyPartitionsDefinition | None:
-    """The partitions of a table's asset; None for a table that is not kept by days."""
-    return partitions(table.days) if table.days and by_days(stream, table) else None
+def partitions_of(
+    stream: AnyStream, table: Table, starts: Starts
+) -> dg.DailyPartitionsDefinition | None:
+    """The partitions of a table's asset: its days through today, in the zone of the table.
+
+    None for a table that is not kept by days.
+    """
+    if table.days is None or not by_days(stream, table):
+        return None
+    start = datetime.combine(starts.get(table.name, table.days.start), time())
+    return dg.DailyPartitionsDefinition(start, timezone=table.days.zone, end_offset=1)
 
 
 def mapping(upstream: Daily, downstream: Daily) -> dg.PartitionMapping:

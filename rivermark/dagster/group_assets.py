@@ -11,6 +11,7 @@ from pathlib import Path
 import dagster as dg
 
 from rivermark.dagster.completeness import trust_assets
+from rivermark.dagster.days import Starts
 from rivermark.dagster.jobs.hosting import Host
 from rivermark.dagster.jobs.names import by_days, days_operation, days_pool, in_order, operation
 from rivermark.dagster.jobs.recompute import Recomputing
@@ -25,17 +26,20 @@ from rivermark.model.topology import Topology
 Results = Iterator[dg.MaterializeResult[None]]
 
 
-def assets_of(topology: Topology, state: Path) -> list[dg.AssetsDefinition | dg.AssetSpec]:
+def assets_of(
+    topology: Topology, state: Path, starts: Starts
+) -> list[dg.AssetsDefinition | dg.AssetSpec]:
     """The assets of every group, and the sources that they begin with.
 
-    What runs have found out of the tables' columns is in the `state` of a home.
+    What runs have found out of the tables' columns is in the `state` of a home, and `starts` are
+    the first days of those by days.
     """
     # Ingests that share a source share its asset.
     landings = [landing_spec(stream) for stream in topology.streams if isinstance(stream, Ingest)]
     assets: list[dg.AssetsDefinition | dg.AssetSpec] = [*{s.key: s for s in landings}.values()]
     for group in topology.groups():
         assets.append(hosted_assets(topology, group, state))
-        assets += daily_assets(topology, group, state)
+        assets += daily_assets(topology, group, state, starts)
     return [*assets, *trust_assets(topology)]
 
 
@@ -67,7 +71,9 @@ def hosted_assets(topology: Topology, group: str, state: Path) -> dg.AssetsDefin
     return host_streams
 
 
-def daily_assets(topology: Topology, group: str, state: Path) -> list[dg.AssetsDefinition]:
+def daily_assets(
+    topology: Topology, group: str, state: Path, starts: Starts
+) -> list[dg.AssetsDefinition]:
     """The group's tables by days; a run of them computes a range of days again.
 
     One operation for each zone and first day: within one, Dagster allows no two mappings to the
@@ -85,6 +91,7 @@ def daily_assets(topology: Topology, group: str, state: Path) -> list[dg.AssetsD
             days_operation(group, zone, None if start == earliest[zone] else start),
             members[zone, start],
             state,
+            starts,
         )
         for zone, start in sorted(members)
     ]
@@ -96,12 +103,13 @@ def _recomputed(
     name: str,
     tables: list[tuple[AnyStream, Table]],
     state: Path,
+    starts: Starts,
 ) -> dg.AssetsDefinition:
     recomputing = Recomputing(topology, group)
 
     @dg.multi_asset(
         name=name,
-        specs=[table_spec(topology, stream, table, state) for stream, table in tables],
+        specs=[table_spec(topology, stream, table, state, starts) for stream, table in tables],
         can_subset=True,
         pool=days_pool(group),
         backfill_policy=dg.BackfillPolicy.single_run(),

@@ -46,7 +46,7 @@ def report_sensor(topology: Topology) -> dg.SensorDefinition:
         try:
             again = reporter.reported
             evaluated += newer_evaluations(
-                settings, topology, last.checks, hosted=hosted, again=again
+                context.instance, settings, topology, last.checks, hosted=hosted, again=again
             )
         except RivermarkError as error:
             context.log.error(f"results of checks could not be read: {error}")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import dagster as dg
 from pyspark.sql.types import StructType
 
 from rivermark.dagster.column_lineage import known_lineage, lineage_metadata, origin
-from rivermark.dagster.days import mapping, partitions_of
+from rivermark.dagster.days import Starts, mapping, partitions_of
 from rivermark.dagster.jobs.dashboard import dashboard_link
 from rivermark.dagster.jobs.names import by_days, progress_key, table_key
 from rivermark.dagster.source_links import code_references
@@ -52,7 +53,13 @@ COMMON_COLUMNS: Final = {
 """What columns are that the platform adds, and those that have one name wherever they are."""
 
 
-def table_spec(topology: Topology, stream: AnyStream, table: Table, state: Path) -> dg.AssetSpec:
+def table_spec(
+    topology: Topology,
+    stream: AnyStream,
+    table: Table,
+    state: Path,
+    starts: Starts = MappingProxyType({}),
+) -> dg.AssetSpec:
     """The asset of a table that a stream writes; `state` holds what runs recorded of it."""
     known = known_lineage(stream, table, state)
     return dg.AssetSpec(
@@ -62,7 +69,7 @@ def table_spec(topology: Topology, stream: AnyStream, table: Table, state: Path)
         group_name=asset_group(stream, table),
         kinds=KINDS,
         owners=list(stream.owners),
-        partitions_def=partitions_of(stream, table),
+        partitions_def=partitions_of(stream, table, starts),
         freshness_policy=freshness(stream, table),
         # A run hosts some streams, and a batch without late rows writes no late table.
         skippable=True,

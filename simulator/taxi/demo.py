@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from rivermark.settings import Settings
 from rivermark.testing.landing.once import copy_once, land_parts_once
 from simulator.demo_day import DemoDay
 from simulator.taxi.clock import TRAINING_CLOCK
+from simulator.taxi.manifest import read_manifest
 from simulator.taxi.replay import TRIP_EVENTS_FOLDER, replay
 from simulator.taxi.topics import send_landed
 from simulator.taxi.training import fare_parts, ride_parts
@@ -32,8 +34,9 @@ from simulator.taxi.wire import FARES_FOLDER, RIDES_FOLDER
 WINNERS: Final = table_of(HOURLY_WINNERS)
 WINNERS_RIGHT: Final = "winners_are_those_of_the_landed_fares"
 
-SEVEN_HOURS: Final = 7 * 180
-"""Rides of seven hours, one every 20 seconds from noon: the watermark closes the first six."""
+HOURS: Final = 7
+"""Of rides, one every 20 seconds from noon: the watermark closes the first six."""
+SEVEN_HOURS: Final = HOURS * 180
 
 BLOCKS_AN_HOUR: Final = 36
 RIDES_AN_HOUR: Final = 180
@@ -44,6 +47,8 @@ RECORDED: Final = {
 }
 REPLAYED: Final = SAMPLES / "tlc" / "green_tripdata_2024-01_first2000.parquet"
 """The oldest sample, so that a person may replay the newer one after it: a stream goes forwards."""
+REPLAYED_UNTIL: Final = datetime(2024, 1, 2, 20, tzinfo=UTC)
+"""The sample is the first 2,000 trips of a month: its hours thin out from here on."""
 
 
 def land(landing: Path) -> list[LandedInput]:
@@ -76,18 +81,18 @@ def _land_records(landing: Path) -> Iterator[LandedInput]:
 def _replay(landing: Path) -> LandedInput:
     """Replay a file as fast as possible; the manifest remembers what landed before."""
     manifest = landing.with_name("manifests") / "demo_replay.jsonl"
-    done = replay(REPLAYED, landing, speed=None, manifest=manifest)
-    lines = manifest.read_text().count("\n") - 1
-    events = 2 * (done.trips - sum(done.skipped.values()))
+    done = replay(REPLAYED, landing, speed=None, until=REPLAYED_UNTIL, manifest=manifest)
+    files = read_manifest(manifest, landing).files
     what = f"the green trips replayed as events (folder {TRIP_EVENTS_FOLDER})"
-    return LandedInput(what, lines, events, done.paced.files)
+    return LandedInput(what, len(files), sum(file.rows for file in files), done.paced.files)
 
 
 def _land_training(landing: Path) -> Iterator[LandedInput]:
     folders = [landing / name for name in (RIDES_FOLDER, FARES_FOLDER)]
     of_day = DemoDay.of(folders, "training", datetime.now(UTC))
     clock = replace(TRAINING_CLOCK, beginning=of_day.noon)
-    rides = ride_parts(SEVEN_HOURS, BLOCKS_AN_HOUR, clock)
+    # Without the last part, the ENDs of rides that go on when the fares end: a join waits for both.
+    rides = islice(ride_parts(SEVEN_HOURS, BLOCKS_AN_HOUR, clock), HOURS)
     fares = fare_parts(SEVEN_HOURS, RIDES_AN_HOUR, clock)
     feeds = (("generated rides, STARTs and ENDs", rides), ("their fares", fares))
     for folder, (what, parts) in zip(folders, feeds, strict=True):

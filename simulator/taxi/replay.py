@@ -3,8 +3,8 @@
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
-from itertools import islice
+from datetime import datetime, timedelta
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Final
 
@@ -40,6 +40,7 @@ def replay(
     landing: Path,
     *,
     speed: float | None = 3600,
+    until: datetime | None = None,
     manifest: Path | None = None,
     every: timedelta = SECOND,
     unpaced_span: timedelta = timedelta(hours=1),
@@ -53,7 +54,7 @@ def replay(
     Files go to `<landing>/taxi/trip_events`, in the order of event time, `speed` seconds of it per
     second of wall time (None or 0: as fast as possible). One file holds `every` of wall time,
     without a speed `unpaced_span` of event time, and never more than `max_rows` rows. A gap in the
-    trips is waited for `longest_wait` at most.
+    trips is waited for `longest_wait` at most. Events of `until` and later are left out.
 
     With a manifest a replay that was stopped or killed goes on, when called again with the same
     settings, behind the last file that landed; ManifestMismatch where the settings differ.
@@ -61,6 +62,7 @@ def replay(
     for a month of yellow trips.
     """
     events = TripEvents(read_trips(file))
+    wanted = takewhile(lambda event: until is None or event.at < until, events)
     span = every * speed if speed else unpaced_span
     folder = LandingFolder(landing / TRIP_EVENTS_FOLDER)
     record: Manifest | None = None
@@ -79,7 +81,7 @@ def replay(
         return folder.land([trip_line(event) for event in parcel.rows], name=name)
 
     paced = land_at_pace(
-        _behind(cut(events, span, max_rows), record),
+        _behind(cut(wanted, span, max_rows), record),
         deliver,
         Pace(speed=speed, longest_wait=longest_wait),
         stop=stop,

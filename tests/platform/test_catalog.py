@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from rivermark.dagster.specs import (
     landing_spec,
     table_spec,
 )
+from rivermark.runtime.checkpoint.closed_days import ClosedDays
 from rivermark.runtime.supervision.lineage_record import LineageRecord
 from rivermark.runtime.supervision.state_file import write
 from rivermark.settings import Settings
@@ -260,6 +261,32 @@ def test_tables_that_can_be_computed_again_are_partitioned_by_days_of_their_zone
     daily = partitioned["taxi/daily"]
     assert isinstance(daily, dg.DailyPartitionsDefinition)
     assert daily.get_first_partition_key() == "2026-03-02"
+
+
+def test_bars_of_days_begin_with_the_first_day_of_rows(tmp_path: Path) -> None:
+    """And not with the declared one: 2,500 of the demo's days were grey (issue 25, clause 9)."""
+    settings = Settings(home=tmp_path)
+    known = ClosedDays(settings.lake(), settings.state)
+    hourly = SMALL.named("taxi/hourly")
+    known.note_first(hourly, date(2026, 3, 20))
+    known.note_first(hourly, date(2026, 3, 10))
+    known.note_first(SMALL.named("taxi/daily"), date(2026, 1, 1))
+
+    graph = definitions_in(SMALL, tmp_path).resolve_asset_graph()
+    begins = {}
+    for key in graph.get_all_asset_keys():
+        partitions = graph.get(key).partitions_def
+        if partitions is not None:
+            begins[key.to_user_string()] = partitions.get_first_partition_key()
+            for check in graph.get_check_keys_for_assets({key}):
+                assert graph.get(check).partitions_def in (None, partitions)
+
+    # The second is of another declared day, which is later than any row.
+    assert begins == {
+        "taxi/hourly": "2026-03-10",
+        "taxi/local": "2026-03-10",
+        "taxi/daily": "2026-03-02",
+    }
 
 
 def test_n065_no_operation_mixes_days_of_two_kinds(defs: dg.Definitions) -> None:

@@ -15,7 +15,8 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.statistics import row_count
 from rivermark.model.errors import TableDamaged
 from rivermark.monitor.checks.history import evaluate_all, record
-from rivermark.monitor.checks.registry import checks_of_stream
+from rivermark.monitor.completeness.checks import completeness_checks
+from rivermark.monitor.dashboard.refresh import checks_to_evaluate
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.checkpoint.closed_days import ClosedDays
 from rivermark.settings import Settings
@@ -189,7 +190,7 @@ def test_results_of_checks_that_the_console_evaluated_are_reported_once(
 ) -> None:
     """After a demo, whose pages would say "Not evaluated" of what the console says holds."""
     now = datetime.now(UTC)
-    checks = [check for stream in SHOP.streams for check in checks_of_stream(stream)]
+    checks = checks_to_evaluate(settings, SHOP)
     record(settings, [e.recorded(now) for e in evaluate_all(settings, checks, now)])
     keys = [dg.AssetCheckKey(table_key(check.table), check.name) for check in checks]
 
@@ -199,3 +200,25 @@ def test_results_of_checks_that_the_console_evaluated_are_reported_once(
     assert tick(cursor) is not None
     again = instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
     assert {k: e.id for k, e in again.items()} == {k: e.id for k, e in latest.items()}
+
+
+def test_what_a_run_of_dagster_found_of_days_is_not_reported_over(
+    tick: Tick, settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    """The run that drew the dashboard has reported them, each with its evidence."""
+    cursor = tick(None)
+    definitions_in(SHOP, settings.home).resolve_job_def("trust").execute_in_process(
+        instance=instance
+    )
+    keys = [
+        dg.AssetCheckKey(table_key(check.table), check.name)
+        for stream in SHOP.streams
+        for check in completeness_checks(SHOP, stream)
+    ]
+    of_run = instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
+
+    tick(cursor)
+
+    latest = instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
+    assert {k: e.id for k, e in latest.items()} == {k: e.id for k, e in of_run.items()}
+    assert len(latest) == len(keys) > 0

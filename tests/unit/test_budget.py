@@ -29,7 +29,7 @@ EPOCH = re.compile(r"\bdate(?:time)?\(1970")
 """A definition of when time begins: `model/time.py` has it."""
 
 LIMITS = {
-    "lines": 70_350,
+    "lines": 70_440,
     "modules": 604,
     "modules above 300 lines": 19,
     "lines that the admission function imports": 9_200,

@@ -16,7 +16,7 @@ from rivermark.runtime.batch_metrics import StreamSummary
 
 
 class ClosedDays:
-    """The last day that was reported for each stream, in `<state root>/closed`."""
+    """The first day of each stream, and the last that was reported, in `<state root>/closed`."""
 
     def __init__(self, lake: Lake, state_root: Path) -> None:
         self._lake = lake
@@ -31,14 +31,18 @@ class ClosedDays:
         if isinstance(stream, Stream) and stream.kind == "refresh":
             days = tuple(sorted(summary.touched_days))
             summary.touched_days.clear()
+            self.note_first(stream, min(days, default=None))
             return days
         if stream.days is None or summary.watermark is None:
             return ()
         # A moment of a row may lie anywhere: no day is finished that the clock has not begun.
         through = min(last_closed(stream, summary.watermark), stream.days.day_of(datetime.now(UTC)))
         reported = self.through(stream.name)
-        if reported is None:
+        first = self.first(stream.name)
+        if first is None:
             first = first_day(self._lake, stream)
+            self.note_first(stream, first)
+        if reported is None:
             reported = shifted(first, -DAY) if first else through
         if reported >= through:
             return ()
@@ -52,9 +56,24 @@ class ClosedDays:
         except (FileNotFoundError, ValueError, KeyError):
             return None
 
+    def first(self, stream: str) -> date | None:
+        """The first day of a stream's rows, without a look at its table; None before any."""
+        try:
+            return date.fromisoformat(self._first(stream).read_text())
+        except (FileNotFoundError, ValueError):
+            return None
+
+    def note_first(self, stream: AnyStream, day: date | None) -> None:
+        """Take up a day with rows; an earlier one replaces what is known."""
+        if day is not None and stream.days is not None:
+            day, known = max(day, stream.days.start), self.first(stream.name)
+            if known is None or day < known:
+                write_file(str(self._first(stream.name)), day.isoformat().encode(), durable=False)
+
     def forget(self, stream: str) -> None:
         """Report all days of a stream again from the first one on: its tables were reset."""
         self._path(stream).unlink(missing_ok=True)
+        self._first(stream).unlink(missing_ok=True)
 
     def _remember(self, stream: str, day: date) -> None:
         content = json.dumps({"through": day.isoformat()})
@@ -62,6 +81,9 @@ class ClosedDays:
 
     def _path(self, stream: str) -> Path:
         return self._folder / f"{stream.replace('/', '.')}.json"
+
+    def _first(self, stream: str) -> Path:
+        return self._folder / f"{stream.replace('/', '.')}.first"
 
 
 def last_closed(stream: AnyStream, watermark: datetime) -> date:

@@ -1,5 +1,6 @@
 """The console on a real engine: the demo's rides flow, twice; then a stream is mended."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +16,8 @@ from assets.taxi.tips import DRIVER_TIPS, HOURLY_WINNERS
 from rivermark.cli.main import app
 from rivermark.model.stream import AnyStream
 from rivermark.model.topology import Topology
+from rivermark.monitor.checks.history import newest_results
+from rivermark.monitor.dashboard.refresh import checks_to_evaluate, page_path
 from rivermark.runtime.supervision.lineage_record import recorded_lineage
 from rivermark.settings import Settings
 from simulator.taxi.demo import SCENE
@@ -68,13 +71,28 @@ def test_the_demo_shows_streams_checks_winners_charts_and_what_to_try(
         assert stream.name in demo.stdout
     places = [demo.stdout.index(tips) for tips in WINNERS]
     assert places == sorted(places)
-    assert " checks hold" in demo.stdout
-    assert "DOES NOT HOLD" not in demo.stdout
+    [(held, evaluated)] = re.findall(r"(\d+) of (\d+) checks hold", demo.stdout)
+    assert held == evaluated
     charts = sorted(f.name for f in (rivermark.settings.home / "charts").iterdir())
     assert charts == ["published_results.svg", "rows_per_hour.svg"]
     assert demo.stdout.count("rivermark show taxi/zone_hours") == 1
     lineage = recorded_lineage(rivermark.settings.state, DRIVER_TIPS)
     assert lineage["tips"] == [(CLEAN_FARES.name, "tip")]
+
+
+def test_the_demo_leaves_a_dashboard_and_results_of_its_checks_for_dagster(
+    rivermark: Console, demo: Result
+) -> None:
+    page = page_path(rivermark.settings)
+    results = newest_results(rivermark.settings, 1)
+
+    assert f"dashboard: {page}" in demo.stdout.replace("\n", "")
+    assert page.is_file()
+    assert {(r.table, r.check) for r in results} == {
+        (check.table.name, check.name)
+        for check in checks_to_evaluate(rivermark.settings, Topology(STREAMS))
+    }
+    assert [r for r in results if not r.passed] == []
 
 
 @pytest.mark.long

@@ -52,3 +52,19 @@ def test_reported_days_or_days_with_rows(tmp_path: Path) -> None:
 
     assert finished_days(settings, append, COUNTS) == [FIRST + timedelta(days=n) for n in range(3)]
     assert finished_days(settings, refresh, COUNTS) == [FIRST, FIRST + timedelta(days=3)]
+
+
+def test_rows_that_were_merged_before_the_first_day_become_the_first_day(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path)
+    lake, append = settings.lake(), stream()
+    known = ClosedDays(lake, settings.state)
+    create_table(lake, COUNTS)
+    for day in (3, 2):
+        at = [datetime(2026, 3, day, 17, tzinfo=UTC)]
+        write_deltalake(lake.path(COUNTS), pa.table({"at": at}), mode="append")
+        finished_days(settings, append, COUNTS)
+
+        assert known.first(append.name) == date(2026, 3, day)
+
+    known.forget(append.name)
+    assert known.first(append.name) is None

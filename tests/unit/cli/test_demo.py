@@ -1,17 +1,12 @@
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from rivermark.cli.demo import DemoReport, checks_of_rows, news, when_admitted, with_input
+from rivermark.cli.demo import DemoReport, news, when_admitted, with_input
 from rivermark.cli.demo_scene import LandedInput, Scene, scenes
-from rivermark.model.check import CheckResult
 from rivermark.model.errors import RivermarkError
 from rivermark.monitor.charts import rows_per_hour
-from rivermark.monitor.checks.check import StreamCheck
-from rivermark.monitor.checks.history import evaluate_all
 from rivermark.runtime.supervision.report import Report
 from rivermark.settings import Settings
 from tests.unit.cli.conftest import BUSIEST, HOURLY, NOON, ONE, ORDERS, SHOP, Entry
@@ -63,36 +58,6 @@ def test_what_came_in_is_drawn_once_when_the_last_ingest_has_ended() -> None:
 
     names = [ORDERS.name, ORDERS.name, HOURLY.name, later.name]
     assert heard == [*names, "drawn", BUSIEST.name]
-
-
-def own_check(evaluate: Any) -> StreamCheck:
-    return StreamCheck(
-        name="own",
-        table=HOURLY.tables[0],
-        stream="shop/hourly",
-        description="",
-        severity="critical",
-        evaluate=evaluate,
-    )
-
-
-def test_every_check_of_rows_is_evaluated_and_a_crash_does_not_pass(settings: Settings) -> None:
-    def crash(*_: object) -> CheckResult:
-        raise OSError("disk gone")
-
-    result = CheckResult(name="own", severity="critical", passed=True, observed="as it should be")
-    checks = [*checks_of_rows([ORDERS, HOURLY]), own_check(lambda *_: result), own_check(crash)]
-    evaluations = evaluate_all(settings, checks, datetime.now(UTC))
-
-    assert (evaluations[-2].passed, evaluations[-2].observed) == (True, "as it should be")
-    assert evaluations[-1].passed is False
-    assert evaluations[-1].observed == "cannot be evaluated: OSError: disk gone"
-    assert {e.check.name for e in evaluations if e.check.stream == "shop/orders"} == {
-        "every_row_is_accounted_for",
-        "few_rows_are_set_aside",
-        "files_are_as_they_were_read",
-        "few_rows_are_late",
-    }
 
 
 def test_the_chart_counts_admitted_rows_by_hour(settings: Settings, put: Put) -> None:

@@ -111,6 +111,7 @@ def test_closed_days_are_told_once_also_across_restarts(lake: Lake, tmp_path: Pa
         FIRST + timedelta(days=n) for n in range(3)
     )
     assert ClosedDays(lake, tmp_path).newly_closed(HOURS, summary) == ()
+    assert ClosedDays(lake, tmp_path).first(HOURS.name) == FIRST
     summary.watermark = MIDNIGHT + timedelta(days=3, hours=5)
     assert ClosedDays(lake, tmp_path).newly_closed(HOURS, summary) == (FIRST + timedelta(days=3),)
 
@@ -142,6 +143,7 @@ def test_r06_r26_a_row_of_an_impossible_day_ends_no_run(
     closed = ClosedDays(lake, tmp_path).newly_closed(HOURS, summary)
 
     assert (closed[0], closed[-1]) == (first, last or datetime.now(UTC).date())
+    assert ClosedDays(lake, tmp_path).first(HOURS.name) == max(row.date(), START)
     assert ClosedDays(lake, tmp_path).newly_closed(HOURS, summary) == ()
 
 

@@ -1,6 +1,8 @@
 """What the taxi scene lands and claims; the streams themselves run in tests/spark/cli."""
 
+import json
 import re
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,11 @@ from assets.taxi.ingest import LATENESS
 from assets.topology import TOPOLOGY
 from rivermark.lake.schema import create_table
 from rivermark.monitor.charts import draw_results
+from rivermark.monitor.completeness.checks import STANDS_STILL
 from rivermark.settings import Settings
 from simulator.taxi import demo
 from simulator.taxi.demo import WINNERS, land, winners_are_right
+from simulator.taxi.replay import TRIP_EVENTS_FOLDER
 from simulator.taxi.truth import hourly_winners, hours_closed, truth_of
 
 NOW = datetime.now(UTC)
@@ -70,6 +74,23 @@ def test_nothing_that_the_scene_lands_is_late(home: Settings) -> None:
     assert truth.rides.late == []
     assert truth.fares.late == []
     assert len(truth.fares.admitted) == demo.SEVEN_HOURS
+
+
+def test_no_input_of_the_scene_stands_still_and_no_hour_of_it_thins_out(home: Settings) -> None:
+    """Else the page that the demo leaves begins with a red error (issue 25, clause 9)."""
+    truth = truth_of(Path(home.landing_root), LATENESS)
+    replayed = [
+        json.loads(line)
+        for file in (Path(home.landing_root) / TRIP_EVENTS_FOLDER).iterdir()
+        for line in file.read_text().splitlines()
+    ]
+
+    assert truth.rides.watermark is not None
+    assert truth.fares.watermark is not None
+    assert abs(truth.rides.watermark - truth.fares.watermark) < STANDS_STILL
+    by_hour = Counter(event["event_time"][:13] for event in replayed)
+    assert max(by_hour) == "2024-01-02T19"
+    assert by_hour[max(by_hour)] > 100
 
 
 def test_the_right_winners_hold_and_any_other_do_not(home: Settings) -> None:
