@@ -13,6 +13,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from rivermark.ask.lake_table import table
     from rivermark.ingest.source.delta_table import DeltaSource
     from rivermark.ingest.source.files.source import FileSource
     from rivermark.ingest.source.generator import ElementsSource, RateSource, SocketSource
@@ -101,6 +102,7 @@ __all__ = [
     "columns",
     "expect",
     "readers",
+    "table",
 ]
 
 _MODULES: Final = {
@@ -160,8 +162,9 @@ _RENAMED: Final = {
     "columns": "rivermark.model.ddl:struct_type",
     "expect": "rivermark.model.expectations",
     "readers": "rivermark.model.field_readers",
+    "table": "rivermark.ask.lake_table:table",
 }
-"""A function and whole modules that are public under another name."""
+"""Functions, and whole modules that are public under another name."""
 
 
 def __getattr__(name: str) -> Any:

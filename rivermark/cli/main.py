@@ -26,6 +26,7 @@ class Commands(CommandGroup):
         Declared("resume", "rivermark.cli.desired_state:resume", RUN),
         Declared("status", "rivermark.cli.status:status", INSPECT),
         Declared("show", "rivermark.cli.show:show", INSPECT),
+        Declared("sql", "rivermark.cli.sql:sql", INSPECT),
         Declared("files", "rivermark.cli.files:files", INSPECT),
         Declared("checks", "rivermark.cli.checks:checks", INSPECT),
         Declared("expectations", "rivermark.cli.expectations:expectations", INSPECT),

@@ -17,7 +17,7 @@ from rivermark.model.errors import VersionNotAvailable
 from rivermark.model.table import Table
 
 
-def resolve_version(lake: Lake, table: Table, as_of: int | datetime | None) -> int:
+def resolve_version(lake: Lake, table: Table | str, as_of: int | datetime | None) -> int:
     """The version to read: that number, the last one at or before that moment, or the newest.
 
     Moments are UTC where they carry no zone, and are compared with the times kept *in* the commits,
@@ -28,13 +28,13 @@ def resolve_version(lake: Lake, table: Table, as_of: int | datetime | None) -> i
     version = _version_in_log(lake, table, as_of)
     if as_of is not None and not readable(lake, table, version):
         raise VersionNotAvailable(
-            f"version {version} of table '{table.name}' is not available: its files were cleaned "
+            f"version {version} of table '{_name(table)}' is not available: its files were cleaned "
             f"away; the earliest is {oldest_readable(lake, table)}"
         )
     return version
 
 
-def oldest_readable(lake: Lake, table: Table) -> int:
+def oldest_readable(lake: Lake, table: Table | str) -> int:
     """The oldest version that can still be read: all later ones can too.
 
     What is cleaned away is what the oldest versions needed, so half of those left are looked at at
@@ -44,7 +44,7 @@ def oldest_readable(lake: Lake, table: Table) -> int:
     return versions[bisect_left(versions, True, key=lambda v: readable(lake, table, v))]
 
 
-def readable(lake: Lake, table: Table, version: int) -> bool:
+def readable(lake: Lake, table: Table | str, version: int) -> bool:
     """True if every file of that version is still there; files of the newest version always are."""
     path = lake.path(table)
     now = set(_files(path))
@@ -60,6 +60,10 @@ def readable(lake: Lake, table: Table, version: int) -> bool:
     return all(info.type == fs.FileType.File for info in files)
 
 
+def _name(table: Table | str) -> str:
+    return table if isinstance(table, str) else table.name
+
+
 def _files(path: str, version: int | None = None) -> list[str]:
     """The files of a version, as this process finds them."""
     uris = delta_table(path, version=version).file_uris()
@@ -67,12 +71,14 @@ def _files(path: str, version: int | None = None) -> list[str]:
     return [unquote(uri) for uri in uris] if is_local(path) else uris
 
 
-def _version_in_log(lake: Lake, table: Table, as_of: int | datetime | None) -> int:
+def _version_in_log(lake: Lake, table: Table | str, as_of: int | datetime | None) -> int:
     """The version that was asked for, by the log alone."""
     log = CommitLog(lake.path(table))
     versions = log.versions()
     if not versions:
-        raise VersionNotAvailable(f"table '{table.name}' does not exist yet: run its stream first")
+        raise VersionNotAvailable(
+            f"table '{_name(table)}' does not exist yet: run its stream first"
+        )
     if as_of is None:
         return versions[-1]
     if isinstance(as_of, datetime):
@@ -84,12 +90,12 @@ def _version_in_log(lake: Lake, table: Table, as_of: int | datetime | None) -> i
         first = log.read(oldest)
         earliest = first.at.isoformat() if first else "unknown"
         raise VersionNotAvailable(
-            f"table '{table.name}' at {moment.isoformat()} is not available; the earliest moment "
+            f"table '{_name(table)}' at {moment.isoformat()} is not available; the earliest moment "
             f"is {earliest} (version {oldest})"
         )
     if not versions[0] <= as_of <= versions[-1]:
         raise VersionNotAvailable(
-            f"version {as_of} of table '{table.name}' is not available; there are "
+            f"version {as_of} of table '{_name(table)}' is not available; there are "
             f"{oldest_readable(lake, table)} to {versions[-1]}"
         )
     return as_of

@@ -170,6 +170,7 @@ COMMANDS: list[tuple[str, int, str]] = [
     ("status --group taxi_events --json", 0, '"streams"'),
     ("show taxi/fare_events --json", 0, '"rows_total": 1'),
     ("files --group taxi_events --json", 0, '"a.json"'),
+    ('sql FROM"taxi/fare_events" --json', 0, '"ride_id"'),
     ("checks taxi/fare_events --no-suites --json", 0, '"held"'),
     ("expectations taxi/fare_events --json", 0, "expect_column_values_to_not_be_null"),
     ("expectations taxi/fare_events_raw", 1, "'taxi/fare_events_raw' has no suite"),

@@ -1,0 +1,1 @@
+"""Tables for people and programs that ask: without Spark, at any version, never written to."""
