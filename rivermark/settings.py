@@ -89,7 +89,7 @@ class Settings(BaseSettings):
     shuffle_partitions: int = Field(default=2, ge=1, le=4096)
     trigger_seconds: float = Field(default=2.0, gt=0)
     files_per_trigger: int = Field(default=64, ge=1)
-    batch_bytes: int = Field(default=32 << 20, ge=1)
+    batch_bytes: int = Field(default=64 << 20, ge=1)
     driver_bytes: int | None = Field(default=None, ge=0)
     promise_days: float = Field(default=7, gt=0, le=3650)
     progress_days: float = Field(default=30, gt=0)

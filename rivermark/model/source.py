@@ -23,9 +23,9 @@ UNPACKED: Final = 8
 """Parquet and gzip take about so many times their size in memory, as text."""
 LOST: Final = "lost"
 """The status of a split that stands for records which were gone before they were read."""
-PIECE_BYTES: Final = 16 << 20
+PIECE_BYTES: Final = 32 << 20
 """About so many bytes as text are a piece of work: of a task, or of the driver."""
-BATCH_BYTES: Final = 32 << 20
+BATCH_BYTES: Final = 64 << 20
 """Bytes as text in a planned batch for each core, where nothing else is said."""
 PACKED: Final = ("parquet", "avro", "delta")
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -32,6 +32,7 @@ SENT_ROWS: Final = 10_000
 
 
 Task = PiecesTask | RawTask
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -47,36 +48,47 @@ class Executors:
         Rules that are Spark columns are asked between two passes of the rows through Python.
         """
         parser = self.parser
-
-        def write(batches: Batches) -> Batches:
-            for n in _numbers(batches):
-                yield from written_chunks(tasks[n].parsed(parser), writer)
-
-        job = _over(self.spark, len(tasks))
         if parser.all_in_sql:
-            job = job.mapInArrow(write, CHUNK)
-        else:
-            job = self._with_column_rules(job, tasks, writer)
-        texts = job.toArrow()["chunk"].to_pylist()
+
+            def write(n: int) -> list[Chunk]:
+                return [*written_chunks(tasks[n].parsed(parser), writer)]
+
+            return [chunk for own in each_by_task(self.spark, len(tasks), write) for chunk in own]
+        texts = self._with_column_rules(tasks, writer)
         return [msgspec.json.decode(text, type=Chunk) for text in texts]
 
-    def _with_column_rules(
-        self, numbers: DataFrame, tasks: Sequence[Task], writer: ChunkWriter
-    ) -> DataFrame:
+    def _with_column_rules(self, tasks: Sequence[Task], writer: ChunkWriter) -> list[str]:
+        """Chunks as texts."""
         parser = self.parser
 
         def parse(batches: Batches) -> Batches:
-            for n in _numbers(batches):
-                for parsed in tasks[n].parsed(parser):
-                    yield from parsed.select(columns.names).to_batches(max_chunksize=SENT_ROWS)
+            for batch in batches:
+                for n in batch["id"].to_pylist():
+                    for parsed in tasks[n].parsed(parser):
+                        yield from parsed.select(columns.names).to_batches(max_chunksize=SENT_ROWS)
 
         def write(batches: Batches) -> Batches:
             rows = (pa.Table.from_batches([batch]) for batch in batches)
-            yield from written_chunks(gathered(rows), writer)
+            for chunk in written_chunks(gathered(rows), writer):
+                yield pa.record_batch({"chunk": [msgspec.json.encode(chunk).decode()]})
 
         columns = StructType([*from_arrow_schema(LINES), *parser.columns])
+        numbers = self.spark.range(0, len(tasks), 1, max(len(tasks), 1))
         rows = with_column_rules(numbers.mapInArrow(parse, columns), parser.contract)
-        return rows.mapInArrow(write, CHUNK)
+        texts: list[str] = rows.mapInArrow(write, CHUNK).toArrow()["chunk"].to_pylist()
+        return texts
+
+
+def each_by_task(
+    spark: SparkSession, count: int, function: Callable[[int], Result]
+) -> list[Result]:
+    """The results of a function of each number below `count`, each by a task of its own.
+
+    As plain tasks: what a query of Spark SQL plans and sends in Arrow for them took as much as to
+    parse 100,000 lines.
+    """
+    numbers = spark.sparkContext.parallelize(range(count), count) if count else None
+    return [] if numbers is None else numbers.map(function).collect()
 
 
 def numbered(spark: SparkSession, pieces: Sequence[Piece]) -> list[Piece]:
@@ -86,12 +98,7 @@ def numbered(spark: SparkSession, pieces: Sequence[Piece]) -> list[Piece]:
     if not counted:
         return [*pieces]
 
-    def count(batches: Batches) -> Batches:
-        for n in _numbers(batches):
-            yield pa.record_batch({"id": [n], "lines": [counted[n].count()]})
-
-    job = _over(spark, len(counted)).mapInArrow(count, "id long, lines long")
-    lines = dict(zip(*job.toArrow().to_pydict().values(), strict=True))
+    lines = each_by_task(spark, len(counted), lambda n: counted[n].count())
     behind: dict[str, int] = {}
     first: dict[int, int] = {}
     for n, piece in enumerate(counted):
@@ -113,23 +120,10 @@ def shared(pieces: Iterable[Piece], most_bytes: int) -> list[list[Piece]]:
     return tasks
 
 
-def written_chunks(parsed: Iterable[pa.Table], writer: ChunkWriter) -> Batches:
-    """Write parsed lines; each chunk as one text, or why a piece cannot be read."""
+def written_chunks(parsed: Iterable[pa.Table], writer: ChunkWriter) -> Iterator[Chunk]:
+    """Write parsed lines; each chunk, or why a piece cannot be read."""
     try:
         for rows in parsed:
-            yield _line(writer.written(rows))
+            yield writer.written(rows)
     except SplitsUnreadable as error:
-        yield _line(Chunk(unreadable=error.splits))
-
-
-def _line(chunk: Chunk) -> pa.RecordBatch:
-    return pa.record_batch({"chunk": [msgspec.json.encode(chunk).decode()]})
-
-
-def _over(spark: SparkSession, tasks: int) -> DataFrame:
-    return spark.range(0, tasks, 1, max(tasks, 1))
-
-
-def _numbers(batches: Batches) -> Iterator[int]:
-    for batch in batches:
-        yield from batch["id"].to_pylist()
+        yield Chunk(unreadable=error.splits)

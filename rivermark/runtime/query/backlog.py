@@ -27,10 +27,15 @@ than the quick one alone (docs/decisions/0007-what-a-start-costs.md)."""
 def kind_of_run(settings: Settings, streams: Iterable[AnyStream]) -> Kind:
     """The JVM for a bounded run of these streams: that for large ones where much waits for them.
 
+    An ingest's records pass through the JVM only where a stream of this run reads its tables.
     Never raises: what is wrong with a stream's tables or checkpoint the run reports better.
     """
+    streams = [*streams]
+    read = {t.name for s in streams if not isinstance(s, Ingest) for t in read_by_stream(s)}
     waiting = 0
     for stream in streams:
+        if isinstance(stream, Ingest) and read.isdisjoint(t.name for t in stream.tables):
+            continue
         try:
             waiting += waiting_bytes(settings, stream)
         except Exception as error:

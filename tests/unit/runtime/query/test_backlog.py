@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -112,6 +113,19 @@ def test_a_large_backlog_asks_for_all_compilers(
     assert kind_of_run(settings, [DOOR, READER]) == "large"
     monkeypatch.setattr(backlog, "LARGE", 8 * sum(sizes))
     assert kind_of_run(settings, [DOOR, READER]) == "short"
+
+
+def test_records_that_no_stream_of_the_run_reads_ask_for_none(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(settings.landing_root) / "events"
+    folder.mkdir(parents=True)
+    (folder / "a.json").write_text('{"id": 1, "at": "2026-01-01T00:00:00Z"}\n')
+    monkeypatch.setattr(backlog, "LARGE", 1)
+    assert kind_of_run(settings, [DOOR]) == "short", "admission is Python's"
+    assert kind_of_run(settings, [DOOR, READER]) == "short", "it reads another table"
+    behind = replace(READER, reads=(DOOR.admitted,))
+    assert kind_of_run(settings, [DOOR, behind]) == "large"
 
 
 def test_inputs_of_a_join_end_their_batches_together() -> None:
