@@ -1,4 +1,4 @@
-"""The code location is loaded without pauses of Python's garbage collector.
+"""The code location is loaded by what should load it, and without pauses of garbage collection.
 
 Loading makes some hundred thousand objects that live as long as the process. The collector, which
 counts new objects, goes through all of them again and again meanwhile: a fifth of the load
@@ -8,8 +8,24 @@ counts new objects, goes through all of them again and again meanwhile: a fifth 
 from __future__ import annotations
 
 import gc
+import logging
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
+
+WITHOUT_PAGE: Final = (
+    "rivermark: this page has no guard against pages of other sites, no dashboard nor Data Docs "
+    "behind its links, nothing that starts it again, and the limits of instance/dagster.yaml only "
+    "where DAGSTER_HOME has them; `make ui` has all of these"
+)
+
+
+def say_without_page() -> None:
+    """Warn where a code server of `dagster dev` or `dg dev` loads what `make ui` should serve."""
+    if "DAGSTER_IS_DEV_CLI" in os.environ and "grpc" in sys.argv:
+        logging.getLogger("rivermark").warning(WITHOUT_PAGE)
 
 
 @contextmanager

@@ -1,0 +1,1 @@
+"""Definitions of your own beside those of the streams: `dg scaffold defs dagster.asset NAME.py`."""
