@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from rivermark.backfill.erasure.record import ERASED_ROWS, ERASURES
 from rivermark.backfill.pending import PENDING_AND_MERGES
 from rivermark.backfill.registry import REPROCESSINGS
 from rivermark.ingest.split_outcomes import INGEST_FILES
@@ -22,7 +23,10 @@ from rivermark.runtime.supervision.reset import tables_of
 from rivermark.settings import Settings
 
 LOG = logging.getLogger("rivermark")
-OWN: Final = (INGEST_FILES, STREAM_PROGRESS, REPROCESSINGS, PENDING_AND_MERGES)
+OWN: Final = (
+    *(INGEST_FILES, STREAM_PROGRESS, REPROCESSINGS, PENDING_AND_MERGES),
+    *(ERASURES, ERASED_ROWS),
+)
 """Tables of the platform's own that grow."""
 
 

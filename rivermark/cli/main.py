@@ -38,6 +38,7 @@ class Commands(CommandGroup):
         Declared("replay-ingest", "rivermark.cli.replay_ingest:replay_ingest", REPAIR, "readmit"),
         Declared("retake", "rivermark.cli.retake:retake", REPAIR),
         Declared("reset", "rivermark.cli.reset:reset", REPAIR),
+        Declared("erase", "rivermark.cli.erase:erase", REPAIR),
         Declared("accept", "rivermark.cli.accept:accept", REPAIR),
         Declared("accept-loss", "rivermark.cli.accept_loss:accept_loss", REPAIR),
         Declared("upkeep", "rivermark.cli.maintenance:upkeep", REPAIR),

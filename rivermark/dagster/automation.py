@@ -11,6 +11,7 @@ from rivermark.dagster.jobs.checks import suites_job, watch_job
 from rivermark.dagster.jobs.dashboard import trust_job, trust_schedule
 from rivermark.dagster.jobs.day_reports import report_days_job
 from rivermark.dagster.jobs.desired_state import desired_state_job
+from rivermark.dagster.jobs.erasure import erase_job
 from rivermark.dagster.jobs.ingest_replay import replay_ingest_job
 from rivermark.dagster.jobs.late_rows import merge_late_job, merge_late_schedule
 from rivermark.dagster.jobs.maintenance import upkeep_job
@@ -63,6 +64,7 @@ def clockwork_of(topology: Topology) -> Clockwork:
             *reprocess_jobs(topology),
             rehearsal_job(topology),
             report_days_job(topology),
+            erase_job(topology),
             desired_state_job(topology, "run"),
             desired_state_job(topology, "paused"),
         ],

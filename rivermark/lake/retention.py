@@ -73,6 +73,18 @@ def apply_retention(lake: Lake, table: Table, now: datetime | None = None) -> bo
     return bool(changed)
 
 
+def keep_from(path: str, now: datetime) -> None:
+    """Note that versions of a table are kept from a moment on: older ones lost files by intent."""
+    with commit_lock(path):
+        delta = delta_table(path)
+        delta.alter.set_table_properties(
+            {KEPT_SINCE: now.astimezone(UTC).isoformat()},
+            raise_if_not_exists=False,
+            commit_properties=commit_properties({"upkeep": "promise"}),
+        )
+        write_checksum(path, delta.version())
+
+
 def kept_since(configured: Mapping[str, str]) -> datetime | None:
     """Since when the versions of a table are kept, by its properties; None where no note is."""
     text = configured.get(KEPT_SINCE)

@@ -192,6 +192,16 @@ class Sink(ABC):
         """
         return []
 
+    def erase(
+        self, context: SinkContext, values: Mapping[str, Sequence[str]], *, dry_run: bool
+    ) -> int | None:
+        """Delete the rows of which a column has one of the values; returns how many.
+
+        A dry run counts them. Of columns that the table lacks nothing is asked. None for a target
+        whose rows cannot be deleted from here: it is named to who erases them.
+        """
+        return None
+
     def described(self) -> str:
         """Target, guarantee, and what replaces days do, as catalog and console show them."""
         return f"{self.target}: {self.delivery}; a recompute {self.on_replace}"

@@ -44,6 +44,7 @@ from rivermark.model.sink import owned
 
 ENGINE: Final = "rivermark"
 LOG: Final = logging.getLogger("rivermark")
+Metadata = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,28 @@ class DeltaCommitter:
             return False
         return self._commit_files(adds, metadata, known.features)
 
+    def replace_files(
+        self, version: int, removes: Sequence[Tree], adds: Sequence[Tree], metadata: Metadata
+    ) -> bool:
+        """Commit files in the place of others, right behind that version.
+
+        Streams skip it. False, and nothing is left, where delta-rs would have to do it, or another
+        writer has committed since.
+        """
+        known = self._newest() if self._able else None
+        if known is None or known.features is None or known.version != version:
+            remove_files(self._path, adds)
+            return False
+        info = _commit_info(adds, user_metadata(metadata))
+        info["commitInfo"] |= {"operation": "DELETE", "isBlindAppend": False}
+        info["commitInfo"] |= {"operationParameters": {}, "operationMetrics": {}}
+        made = self._commit([info, *removes, *adds], known.features, behind=version)
+        if made is None:
+            remove_files(self._path, adds)
+            return False
+        self._help_readers(made, known.features)
+        return True
+
     def _commit_files(
         self, adds: Sequence[Tree], metadata: Mapping[str, Any], features: TableFeatures
     ) -> bool:
@@ -188,8 +211,12 @@ class DeltaCommitter:
     def _place(self, version: int) -> Path:
         return Path(entry_path(self._folder, version))
 
-    def _commit(self, actions: Actions, features: TableFeatures) -> KnownVersion | None:
+    def _commit(
+        self, actions: Actions, features: TableFeatures, behind: int | None = None
+    ) -> KnownVersion | None:
         """Make the log entry at the next free version; None where that is not possible.
+
+        Or where that is not right `behind` the version that is given.
 
         Where an error ends it before, the files that it adds are removed.
         """
@@ -206,6 +233,8 @@ class DeltaCommitter:
             written = draft.stat()
             sync([*added, table, draft] if added else [draft])
             while (known := self._newest()) is not None and known.features is features:
+                if behind not in (None, known.version):
+                    return None
                 try:
                     # A link, unlike a renaming, fails where the version exists.
                     os.link(draft, self._place(known.version + 1))

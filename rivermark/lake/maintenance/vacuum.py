@@ -72,8 +72,12 @@ def clean_log(
     `cleanup_metadata`: that keeps what was committed in the span, and not the version which was
     current when the span began (seen with 1.6.6: a quiet table lost it).
     """
-    path = lake.path(table)
     needed = min([oldest_retained(lake, table, now), *(r.log_from for r in readers)])
+    return cut_log(lake.path(table), needed, run_id, dry_run=dry_run)
+
+
+def cut_log(path: str, needed: int, run_id: str, *, dry_run: bool = False) -> int:
+    """Delete the log entries of a table that lie before its last checkpoint up to a version."""
     store, folder = filesystem(f"{path}/_delta_log")
     entries = _entries(store, folder)
     checkpoints = (v for v, name in entries if ".checkpoint" in name and not name.startswith("."))

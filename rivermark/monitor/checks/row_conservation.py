@@ -10,6 +10,7 @@ from collections import Counter
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
+from rivermark.backfill.erasure.record import ERASED_ROWS, erased_places
 from rivermark.backfill.late.hours import day_of
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.snapshot import once_per_snapshot, open_table
@@ -25,6 +26,8 @@ ACCOUNTED_FOR: Final = "every_row_is_accounted_for"
 EXAMPLES: Final = 10
 UNKNOWN_DAY: Final = date.min
 """The day of a file of which no row is in any table."""
+
+PLACE: Final = "_file, _ingest_batch, _row"
 
 BY_FILE: Final = """
 WITH files AS (
@@ -63,6 +66,21 @@ SELECT *, landed <> admitted + late + quarantined OR landed <> recorded
        OR quarantined <> recorded_quarantined AS wrong
 FROM counted ORDER BY file
 """
+
+ERASED_TOO: Final = ", ".join(
+    f"""{name} AS (
+    SELECT {columns} FROM {name}_left WHERE _ingest_batch > $after
+    UNION ALL SELECT {of_gone} FROM erased
+    ANTI JOIN {name}_left USING (_file, _ingest_batch, _row)
+    WHERE stream = $stream AND outcome = '{outcome}' AND _ingest_batch > $after)"""  # noqa: S608
+    for name, outcome, columns, of_gone in (
+        ("raw_rows", "raw", PLACE, PLACE),
+        ("admitted_rows", "admitted", PLACE, PLACE),
+        ("late_rows", "late", PLACE, PLACE),
+        ("quarantine_rows", "quarantine", f"{PLACE}, reasons", f"{PLACE}, []::VARCHAR[]"),
+    )
+)
+"""Rows that were erased count as they were decided, until they are gone and then too."""
 
 PLACES: Final = ("landed", "admitted", "late", "quarantined")
 
@@ -142,11 +160,14 @@ def counted_files(
         "late_rows": open_table(lake, ingest.late),
         "quarantine_rows": open_table(lake, ingest.quarantine),
     }
+    sql = BY_FILE
+    if erased_places(lake, ingest.name):
+        left = {f"{name}_left": rows for name, rows in tables.items() if name != "outcomes"}
+        tables = {"outcomes": outcomes, "erased": open_table(lake, ERASED_ROWS), **left}
+        sql = BY_FILE.replace("WITH files", f"WITH {ERASED_TOO}, files")
     return once_per_snapshot(
         ("files", lake.root, ingest.name, after),
-        lambda: query(
-            BY_FILE, tables, {"stream": ingest.name, "after": after, "replaced": REPLACED}
-        ),
+        lambda: query(sql, tables, {"stream": ingest.name, "after": after, "replaced": REPLACED}),
     )
 
 

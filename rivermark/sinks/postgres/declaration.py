@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -97,6 +97,20 @@ class _PostgresSink(Sink):
             return session.run(
                 f"put aside the rows of stream '{context.origin.stream}'",
                 lambda connection: target.archive(connection, stamp),
+            )
+        finally:
+            session.close()
+
+    def erase(
+        self, context: SinkContext, values: Mapping[str, Sequence[str]], *, dry_run: bool
+    ) -> int | None:
+        """Delete a person's rows there, with their tombstones and what resets have put aside."""
+        target = self._target(context.table)
+        session = Session(self._database, f"rivermark {context.origin.stream}")
+        try:
+            return session.run(
+                "erase rows",
+                lambda connection: target.erase(connection, values, dry_run=dry_run),
             )
         finally:
             session.close()

@@ -6,12 +6,12 @@ batch of it. It is changed in the transaction that writes the batch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
 from psycopg import Connection
-from psycopg.sql import SQL, Composed, Identifier
+from psycopg.sql import SQL, Composed, Identifier, Literal
 
 from rivermark.connect.postgres import columns_of, unwritable_columns
 from rivermark.model.errors import RivermarkError, TableSchemaMismatch
@@ -241,6 +241,33 @@ class Target:
                 SQL("DELETE FROM {} WHERE target = %s").format(self.ledger), [self._short]
             )
         return [".".join((*self._schema, removed))]
+
+    def erase(
+        self, connection: Connection, values: Mapping[str, Sequence[str]], *, dry_run: bool
+    ) -> int:
+        """Delete the rows with one of the values, in what was put aside too; or count them."""
+        removed = connection.execute(
+            "SELECT relname FROM pg_class WHERE relnamespace = "
+            "(SELECT relnamespace FROM pg_class WHERE oid = to_regclass(%s)) "
+            "AND relkind = 'r' AND starts_with(relname, %s)",
+            [self.table.as_string(connection), f"{self._short}_removed_"],
+        )
+        archived = [self._identifier(_text(name)) for (name,) in removed]
+        total = 0
+        for table in (self.table, *([self.tombstones] if self.tombstones else []), *archived):
+            own = columns_of(connection, table)
+            conditions = [
+                SQL("{}::text = ANY({})").format(Identifier(name), Literal([*texts]))
+                for name, texts in values.items()
+                if name in own
+            ]
+            if conditions:
+                action = SQL("SELECT count(*) FROM" if dry_run else "DELETE FROM")
+                where = SQL(" OR ").join(conditions)
+                done = connection.execute(SQL("{} {} WHERE {}").format(action, table, where))
+                row = done.fetchone() if dry_run else None
+                total += done.rowcount if row is None else row[0]
+        return total
 
 
 def _text(value: str | bytes) -> str:

@@ -29,6 +29,7 @@ COMMANDS = [
     ("reset --group reports --dry-run", "shop/busiest: would get"),
     ("accept --group shop --dry-run", "its next start would take the state"),
     ("accept-loss --group shop --dry-run", "shop/orders: nothing is gone"),
+    ("erase order_id=2 --dry-run", "shop/orders"),
     ("upkeep --group shop --dry-run", "dry run, every version"),
     ("fsck --repair --dry-run", "0 faults"),
 ]

@@ -186,6 +186,7 @@ COMMANDS: list[tuple[str, int, str]] = [
     ("reprocess --list --json", 0, "[]"),
     ("reprocess taxi/driver_tips --from 2020-01-01 --dry-run", 1, "rivermark: "),
     ("merge-late --group taxi_events --dry-run --json", 0, '"days": []'),
+    ("erase driver_id=1 --dry-run --json", 0, '"places"'),
     ("retake taxi/fare_events a.json --dry-run --json", 0, "a.json"),
     ("reset taxi/driver_tips --dry-run --json", 0, "would get new checkpoints"),
     ("accept --group taxi_events --dry-run --json", 0, '"accepted": null'),

@@ -673,3 +673,32 @@ def test_r10_a_database_that_went_back_in_time_is_refused_with_what_to_do(
         return  # The latest rows of keys may be none.
     with pytest.raises(CheckpointIncompatible, match=f"{said}.*rivermark reset test/fares"):
         OutputWriter(lake, output, where.origin)
+
+
+@pytest.mark.parametrize("sink", [APPEND, UPSERT])
+def test_m014_rows_of_a_person_are_erased_with_what_was_put_aside(
+    sink: PostgresAppend | PostgresUpsert, lake: Lake
+) -> None:
+    opened = context(lake)
+    with closing(sink.open(opened)) as writer:
+        writer.write(fares((1, 1.0), (2, 2.0), (11, 3.0)), opened.origin.batch(0))
+        writer.write(fares((1, -1.0)), opened.origin.batch(1))
+    sink.archive(opened, "20260301T000000Z")
+    with closing(sink.open(opened)) as writer:
+        writer.write(fares((1, 1.0), (2, 2.0)), opened.origin.batch(0))
+    values = {"ride": ("1", "none"), "email": ("ann",)}
+
+    counted = sink.erase(opened, values, dry_run=True)
+
+    assert counted == sink.erase(opened, values, dry_run=False)
+    assert counted == (3 if sink is APPEND else 1)
+    assert sink.erase(opened, values, dry_run=True) == 0
+    with connected() as connection:
+        left = connection.execute(
+            "SELECT ride FROM fares UNION ALL SELECT ride FROM fares_removed_20260301t000000z"
+        ).fetchall()
+    assert sorted(left) == [(2,), (2,), (11,)]
+
+
+def test_m014_a_target_outside_that_is_not_there_has_no_rows(lake: Lake) -> None:
+    assert APPEND.erase(context(lake), {"ride": ("1",)}, dry_run=False) == 0

@@ -1,0 +1,1 @@
+"""Erasure of a person's rows: whose they are, where they are, taken out, and on record."""
