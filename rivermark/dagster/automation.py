@@ -15,7 +15,6 @@ from rivermark.dagster.jobs.erasure import erase_job
 from rivermark.dagster.jobs.ingest_replay import replay_ingest_job
 from rivermark.dagster.jobs.late_rows import merge_late_job, merge_late_schedule
 from rivermark.dagster.jobs.maintenance import upkeep_job
-from rivermark.dagster.jobs.rehearsal import rehearsal_job
 from rivermark.dagster.jobs.reprocessing import reprocess_jobs
 from rivermark.dagster.jobs.schedules import (
     catch_up_schedule,
@@ -62,7 +61,6 @@ def clockwork_of(topology: Topology) -> Clockwork:
             replay_ingest_job(topology),
             maintaining,
             *reprocess_jobs(topology),
-            rehearsal_job(topology),
             report_days_job(topology),
             erase_job(topology),
             desired_state_job(topology, "run"),

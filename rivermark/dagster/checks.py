@@ -73,9 +73,9 @@ def stream_checks(kind: str, group: str, checks: Sequence[StreamCheck]) -> dg.As
         can_subset=True,
     )
     def evaluate_checks(
-        context: dg.AssetCheckExecutionContext, platform: SettingsResource
+        context: dg.AssetCheckExecutionContext, rivermark_settings: SettingsResource
     ) -> Results:
-        settings, now = platform.settings(), datetime.now(UTC)
+        settings, now = rivermark_settings.settings(), datetime.now(UTC)
         yield from _results(
             context, {key: partial(evaluated, c, settings, now) for key, c in by_key.items()}
         )
@@ -135,9 +135,11 @@ def _on_spark(
 
     @dg.multi_asset_check(name=name, specs=[spec for spec, _ in checks], can_subset=True)
     def evaluate_on_spark(
-        context: dg.AssetCheckExecutionContext, platform: SettingsResource, spark: SparkResource
+        context: dg.AssetCheckExecutionContext,
+        rivermark_settings: SettingsResource,
+        rivermark_spark: SparkResource,
     ) -> Results:
-        session, settings = spark.spark_session, platform.settings()
+        session, settings = rivermark_spark.spark_session, rivermark_settings.settings()
         yield from _results(
             context, {spec.key: partial(evaluate, session, settings) for spec, evaluate in checks}
         )

@@ -52,7 +52,7 @@ def trust_assets(topology: Topology) -> list[dg.AssetsDefinition]:
     live = [s for s in topology.streams if isinstance(s, Ingest) and s.lateness is not None]
 
     @dg.asset(
-        key=DASHBOARD,
+        key=table_key(DASHBOARD),
         group_name=TRUST_GROUP,
         kinds={"html"},
         description=(
@@ -63,14 +63,14 @@ def trust_assets(topology: Topology) -> list[dg.AssetsDefinition]:
         ),
     )
     def dashboard(
-        context: dg.AssetExecutionContext, platform: SettingsResource
+        context: dg.AssetExecutionContext, rivermark_settings: SettingsResource
     ) -> dg.MaterializeResult[None]:
-        settings = platform.settings()
+        settings = rivermark_settings.settings()
         drawn = refresh(settings, topology, datetime.now(UTC))
         for event in [
             *_completeness_results(context, topology, drawn),
             *_day_results(topology, drawn.facts),
-            *_day_suite_results(context, platform, topology, drawn.facts),
+            *_day_suite_results(context, rivermark_settings, topology, drawn.facts),
         ]:
             context.log_event(event)
         newest = [results[-1] for results in drawn.facts.checks]
@@ -86,13 +86,13 @@ def trust_assets(topology: Topology) -> list[dg.AssetsDefinition]:
         )
 
     @dg.asset(
-        key=LATENESS,
+        key=table_key(LATENESS),
         group_name=TRUST_GROUP,
         kinds={"svg"},
         description="Which lateness each ingest should allow, by how late its rows really were.",
     )
-    def lateness_proposals(platform: SettingsResource) -> dg.MaterializeResult[None]:
-        settings = platform.settings()
+    def lateness_proposals(rivermark_settings: SettingsResource) -> dg.MaterializeResult[None]:
+        settings = rivermark_settings.settings()
         proposals = [propose_lateness(settings, ingest) for ingest in live]
         changes = sum(p.proposed is not None and p.proposed != p.lateness for p in proposals)
         return dg.MaterializeResult(

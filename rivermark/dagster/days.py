@@ -35,7 +35,7 @@ def day_check(
     """
 
     def check_days(
-        context: dg.AssetCheckExecutionContext, platform: SettingsResource
+        context: dg.AssetCheckExecutionContext, rivermark_settings: SettingsResource
     ) -> dg.AssetCheckResult:
         if not (context.has_partition_key or context.has_partition_key_range):
             raise dg.Failure(
@@ -48,7 +48,7 @@ def day_check(
             )
         keys = context.partition_key_range
         days = days_between(date.fromisoformat(keys.start), date.fromisoformat(keys.end))
-        results = evaluate(platform, days)
+        results = evaluate(rivermark_settings, days)
         if len(days) == 1 or len(results) < len(days):
             return results[0]
         for day, result in zip(days, results, strict=True):

@@ -63,10 +63,10 @@ def hosted_assets(topology: Topology, group: str, state: Path) -> dg.AssetsDefin
     def host_streams(
         context: dg.AssetExecutionContext,
         config: HostConfig,
-        platform: SettingsResource,
-        spark: SparkResource,
+        rivermark_settings: SettingsResource,
+        rivermark_spark: SparkResource,
     ) -> Results:
-        yield from host.run(context, config, platform, spark)
+        yield from host.run(context, config, rivermark_settings, rivermark_spark)
 
     return host_streams
 
@@ -117,10 +117,10 @@ def _recomputed(
     def recompute_days(
         context: dg.AssetExecutionContext,
         config: RecomputeConfig,
-        platform: SettingsResource,
-        spark: SparkResource,
+        rivermark_settings: SettingsResource,
+        rivermark_spark: SparkResource,
     ) -> Results:
-        yield from recomputing.run(context, config, platform, spark)
+        yield from recomputing.run(context, config, rivermark_settings, rivermark_spark)
 
     return recompute_days
 

@@ -7,7 +7,7 @@ import dagster as dg
 import msgspec
 
 from rivermark.dagster.jobs.check_reports import newer_evaluations
-from rivermark.dagster.jobs.names import GROUP_TAG
+from rivermark.dagster.jobs.names import GROUP_TAG, prefixed
 from rivermark.dagster.jobs.table_reports import Seen, TableReporter
 from rivermark.dagster.resources.settings import SettingsResource
 from rivermark.dagster.sensors import ACTIVE_STATUSES
@@ -28,15 +28,15 @@ def report_sensor(topology: Topology) -> dg.SensorDefinition:
     """Keeps the instance in step with the lake: a bounded part of what it lacks at each tick."""
 
     @dg.sensor(
-        name="report_tables",
+        name=prefixed("report_tables"),
         minimum_interval_seconds=EVERY_SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description="Reports rows, finished days and results of checks that no run reported.",
     )
     def report_tables(
-        context: dg.SensorEvaluationContext, platform: SettingsResource
+        context: dg.SensorEvaluationContext, rivermark_settings: SettingsResource
     ) -> dg.SensorResult:
-        settings, last = platform.settings(), _last(context.cursor)
+        settings, last = rivermark_settings.settings(), _last(context.cursor)
         hosted = hosted_groups(context.instance)
         reporter = TableReporter(context.instance, settings, topology, hosted, last.tables)
         reporter.report()

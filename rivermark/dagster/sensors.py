@@ -13,6 +13,7 @@ from rivermark.dagster.jobs.names import (
     INCARNATION_TAG,
     MODE_TAG,
     live_job_name,
+    prefixed,
     table_key,
 )
 from rivermark.dagster.jobs.run_config import Mode
@@ -53,16 +54,16 @@ def restart_sensor(topology: Topology, jobs: Sequence[AssetJob]) -> dg.SensorDef
     groups = groups_of(topology)
 
     @dg.sensor(
-        name="restart_streams",
+        name=prefixed("restart_streams"),
         jobs=jobs,
         minimum_interval_seconds=EVERY_SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description="Starts groups that are set to run, and again when their run has died.",
     )
     def restart_streams(
-        context: dg.SensorEvaluationContext, platform: SettingsResource
+        context: dg.SensorEvaluationContext, rivermark_settings: SettingsResource
     ) -> dg.SensorResult:
-        state = platform.settings().state
+        state = rivermark_settings.settings().state
         desired = DesiredStore(state)
 
         def decide() -> tuple[Plan, list[LaunchedRun]]:
@@ -85,7 +86,7 @@ def restart_sensor(topology: Topology, jobs: Sequence[AssetJob]) -> dg.SensorDef
         for alert in plan.alerts:
             context.log.error(alert.message)
         Outbox(state).update("restarts", plan.troubles)
-        ensure_sent(state, platform.settings().notify_command)
+        ensure_sent(state, rivermark_settings.settings().notify_command)
         return dg.SensorResult(
             run_requests=[run_request(start) for start in plan.requests],
             skip_reason=None

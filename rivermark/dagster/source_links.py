@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
-import sys
 import warnings
-from functools import cache
-from types import ModuleType
 
 import dagster as dg
 
-from rivermark.model.stream import AnyStream, Ingest, Stream
+from rivermark.model.declared import place_of
+from rivermark.model.stream import AnyStream, Stream
 
 
 def code_references(stream: AnyStream) -> dict[str, dg.CodeReferencesMetadataValue]:
@@ -33,43 +30,8 @@ def code_references(stream: AnyStream) -> dict[str, dg.CodeReferencesMetadataVal
 
 
 def _declaration(stream: AnyStream) -> list[tuple[str, int, str]]:
-    """The module and line that give the stream a name, if a module does."""
-    for module, name in _named(sum(name.startswith("assets.") for name in sys.modules)):
-        if vars(module).get(name) is stream and module.__file__:
-            line = _lines(module).get(name)
-            if line is not None:
-                return [(module.__file__, line, "declaration")]
-    return []
-
-
-@cache
-def _named(modules: int) -> list[tuple[ModuleType, str]]:
-    """The names of streams in the modules of `assets`, of which there are so many by now."""
-    return [
-        (module, name)
-        for path, module in sys.modules.items()
-        if path.startswith("assets.")
-        for name, value in vars(module).items()
-        if isinstance(value, Stream | Ingest)
-    ]
-
-
-@cache
-def _lines(module: ModuleType) -> dict[str, int]:
-    """The lines that assign names in this very module; those only imported are not among them."""
-    try:
-        tree = ast.parse(inspect.getsource(module))
-    except (OSError, TypeError):
-        return {}
-    lines: dict[str, int] = {}
-    for node in tree.body:
-        targets = node.targets if isinstance(node, ast.Assign) else []
-        if isinstance(node, ast.AnnAssign):
-            targets = [node.target]
-        for target in targets:
-            if isinstance(target, ast.Name):
-                lines.setdefault(target.id, node.lineno)
-    return lines
+    place = place_of(stream)
+    return [(place.file, place.line, "declaration")] if place is not None else []
 
 
 def _build(stream: AnyStream) -> list[tuple[str, int, str]]:

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from rivermark.dagster.column_lineage import known_lineage, lineage_metadata, origin
 from rivermark.dagster.days import Starts, mapping, partitions_of
 from rivermark.dagster.jobs.dashboard import dashboard_link
-from rivermark.dagster.jobs.names import by_days, progress_key, table_key
+from rivermark.dagster.jobs.names import asset_key, by_days, progress_key, table_key
 from rivermark.dagster.source_links import code_references
 from rivermark.model.stream import AnyStream, Ingest, Output, Stream, table_of
 from rivermark.model.table import Table
@@ -141,7 +141,7 @@ def landing_spec(ingest: Ingest) -> dg.AssetSpec:
 
 def landing_key(ingest: Ingest) -> dg.AssetKey:
     """The asset of an ingest's source, such as a landing folder."""
-    return dg.AssetKey(ingest.source.asset)
+    return asset_key(ingest.source.asset)
 
 
 def lineage(topology: Topology, stream: AnyStream, table: Table) -> list[dg.AssetDep]:

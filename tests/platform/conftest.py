@@ -19,6 +19,7 @@ from rivermark.backfill.registry import Kind
 from rivermark.backfill.result import Reprocessing
 from rivermark.dagster.declared import definitions_of
 from rivermark.dagster.jobs.names import table_key
+from rivermark.dagster.jobs.rehearsal import rehearsal_job
 from rivermark.dagster.resources.settings import SettingsResource
 from rivermark.dagster.resources.spark import SparkResource
 from rivermark.runtime.batch_metrics import StreamSummary
@@ -43,7 +44,9 @@ def definitions_in(topology: Topology, home: Path) -> dg.Definitions:
 @pytest.fixture(scope="session")
 def small_definitions() -> dg.Definitions:
     """Made once: it takes a third of a second, as long as a test that uses it."""
-    return definitions_of(SMALL, SettingsResource())
+    return dg.Definitions.merge(
+        definitions_of(SMALL, SettingsResource()), dg.Definitions(jobs=[rehearsal_job(SMALL)])
+    )
 
 
 @pytest.fixture
@@ -70,7 +73,7 @@ def tick(
     with dg.build_schedule_context(
         instance=instance,
         scheduled_execution_time=NOON,
-        resources={"platform": SettingsResource(overrides={"home": str(home)})},
+        resources={"rivermark_settings": SettingsResource(overrides={"home": str(home)})},
         repository_def=defs.get_repository_def(),
     ) as context:
         return defs.resolve_schedule_def(schedule).evaluate_tick(context)

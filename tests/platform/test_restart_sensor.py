@@ -36,7 +36,7 @@ def tick(
         cursor=cursor,
         definitions=defs,
         sensor_name="restart_streams",
-        resources={"platform": SettingsResource(overrides={"home": str(home)})},
+        resources={"rivermark_settings": SettingsResource(overrides={"home": str(home)})},
     ) as context:
         return sensor.evaluate_tick(context)
 

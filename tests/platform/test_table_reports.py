@@ -56,7 +56,9 @@ def tick(settings: Settings, instance: dg.DagsterInstance) -> Tick:
             cursor=cursor,
             definitions=defs,
             sensor_name="report_tables",
-            resources={"platform": SettingsResource(overrides={"home": str(settings.home)})},
+            resources={
+                "rivermark_settings": SettingsResource(overrides={"home": str(settings.home)})
+            },
         ) as context:
             found = sensor.evaluate_tick(context)
         for event in found.asset_events:

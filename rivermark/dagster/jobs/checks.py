@@ -8,7 +8,7 @@ import dagster as dg
 
 from rivermark.dagster.jobs.asset_job import AssetJob
 from rivermark.dagster.jobs.input_match import MATCH_CHECK, compared_streams
-from rivermark.dagster.jobs.names import table_key
+from rivermark.dagster.jobs.names import prefixed, table_key
 from rivermark.dagster.jobs.suites import SUITE_CHECK
 from rivermark.model.stream import AnyStream
 from rivermark.model.topology import Topology
@@ -21,7 +21,8 @@ TAGS = {"dagster/max_runtime": "1800"}
 def watch_job(topology: Topology) -> AssetJob:
     """Evaluates every check of every stream; starts no JVM."""
     return dg.define_asset_job(
-        name="watch",
+        executor_def=dg.in_process_executor,
+        name=prefixed("watch"),
         selection=dg.AssetSelection.checks(*stream_check_keys(topology.streams)),
         description="Late rows, conservation, repeated rows and heartbeats of all streams.",
         tags=TAGS,
@@ -37,7 +38,8 @@ def suites_job(topology: Topology) -> AssetJob | None:
     if not keys:
         return None
     return dg.define_asset_job(
-        name="suites",
+        executor_def=dg.in_process_executor,
+        name=prefixed("suites"),
         selection=dg.AssetSelection.checks(*keys),
         description=(
             "The Great Expectations suites of the published tables, and a sample of closed days "

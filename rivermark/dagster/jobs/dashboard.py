@@ -9,6 +9,7 @@ from pathlib import Path
 import dagster as dg
 
 from rivermark.dagster.jobs.asset_job import AssetJob
+from rivermark.dagster.jobs.names import prefixed, table_key
 from rivermark.dagster.jobs.page_links import page_url
 from rivermark.dagster.resources.settings import SettingsResource
 from rivermark.model.stream import AnyStream
@@ -21,8 +22,8 @@ from rivermark.monitor.lateness_proposal import Proposal
 from rivermark.monitor.time_span import span
 from rivermark.settings import PREFIX, Settings
 
-DASHBOARD = dg.AssetKey(["ops", "dashboard"])
-LATENESS = dg.AssetKey(["ops", "lateness_proposals"])
+DASHBOARD = "ops/dashboard"
+LATENESS = "ops/lateness_proposals"
 TRUST_GROUP = "trust"
 
 Tick = dg.RunRequest | dg.SkipReason
@@ -31,8 +32,11 @@ Tick = dg.RunRequest | dg.SkipReason
 def trust_job() -> AssetJob:
     """Evaluates the days of every stream and draws the dashboard; starts no JVM."""
     return dg.define_asset_job(
-        name="trust",
-        selection=dg.AssetSelection.assets(DASHBOARD, LATENESS).without_checks(),
+        executor_def=dg.in_process_executor,
+        name=prefixed("trust"),
+        selection=dg.AssetSelection.assets(
+            table_key(DASHBOARD), table_key(LATENESS)
+        ).without_checks(),
         description="Days complete or not, late rows, proposals, and the dashboard page.",
         tags={"dagster/max_runtime": "1800"},
     )
@@ -42,14 +46,14 @@ def trust_schedule(topology: Topology, job: AssetJob) -> dg.ScheduleDefinition:
     """Each hour, once any table exists."""
 
     @dg.schedule(
-        name="trust_hourly",
+        name=prefixed("trust_hourly"),
         cron_schedule="23 * * * *",
         job=job,
         default_status=dg.DefaultScheduleStatus.RUNNING,
         description="Evaluates days and draws the dashboard.",
     )
-    def hourly(platform: SettingsResource) -> Tick:
-        lake = platform.settings().lake()
+    def hourly(rivermark_settings: SettingsResource) -> Tick:
+        lake = rivermark_settings.settings().lake()
         if not any(lake.exists(stream.tables[0]) for stream in topology.streams):
             return dg.SkipReason("no stream has a table yet")
         return dg.RunRequest()

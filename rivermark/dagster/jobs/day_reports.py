@@ -18,7 +18,7 @@ from pydantic import Field
 from rivermark.backfill.finished_days import finished_days, rows_by_day
 from rivermark.dagster.jobs import metadata
 from rivermark.dagster.jobs.event_batch import store_materializations
-from rivermark.dagster.jobs.names import by_days, table_key
+from rivermark.dagster.jobs.names import by_days, prefixed, table_key
 from rivermark.dagster.jobs.run_config import DayText, optional_day
 from rivermark.dagster.resources.settings import SettingsResource
 from rivermark.model.errors import UnknownStream
@@ -133,13 +133,15 @@ def report_days_job(topology: Topology) -> dg.JobDefinition:
     """One run reports what Dagster lacks; it computes nothing and starts no JVM."""
 
     @dg.op(
-        name="report_days_again",
+        name=prefixed("report_days_again"),
         description="Reports finished days of which the instance has no materialization.",
     )
     def report(
-        context: dg.OpExecutionContext, config: ReportDaysConfig, platform: SettingsResource
+        context: dg.OpExecutionContext,
+        config: ReportDaysConfig,
+        rivermark_settings: SettingsResource,
     ) -> None:
-        settings = platform.settings()
+        settings = rivermark_settings.settings()
         first, last = optional_day(config.first), optional_day(config.last)
         total = 0
         for stream, table in _chosen(topology, config.tables):
@@ -157,7 +159,8 @@ def report_days_job(topology: Topology) -> dg.JobDefinition:
         context.add_output_metadata({"days": total})
 
     @dg.job(
-        name="report_days",
+        executor_def=dg.in_process_executor,
+        name=prefixed("report_days"),
         description=(
             "Reports finished days again that Dagster does not know: for a new instance, or after "
             "a table's asset was wiped. Nothing is computed."

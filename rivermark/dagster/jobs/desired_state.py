@@ -3,6 +3,7 @@
 import dagster as dg
 from pydantic import Field
 
+from rivermark.dagster.jobs.names import prefixed
 from rivermark.dagster.resources.settings import SettingsResource
 from rivermark.model.topology import Topology
 from rivermark.runtime.supervision.desired_state import DesiredState, DesiredStore
@@ -23,19 +24,26 @@ def desired_state_job(topology: Topology, state: DesiredState) -> dg.JobDefiniti
         "paused": "Pauses groups: their runs stop between two batches and are not restarted.",
     }[state]
 
-    @dg.op(name=f"{name}_op", description=description)
+    @dg.op(name=prefixed(f"{name}_op"), description=description)
     def record_state(
-        context: dg.OpExecutionContext, config: DesiredStateConfig, platform: SettingsResource
+        context: dg.OpExecutionContext,
+        config: DesiredStateConfig,
+        rivermark_settings: SettingsResource,
     ) -> None:
         for group in config.groups:
             topology.group(group)
-        store = DesiredStore(platform.settings().state)
+        store = DesiredStore(rivermark_settings.settings().state)
         by = context.run.tags.get("user", "Dagster")
         for group in config.groups or topology.groups():
             store.set(group, state, by=by, reason=config.reason or f"run {context.run.run_id}")
             context.log.info(f"group '{group}': {state}")
 
-    @dg.job(name=name, description=description, tags={"dagster/max_runtime": "300"})
+    @dg.job(
+        executor_def=dg.in_process_executor,
+        name=prefixed(name),
+        description=description,
+        tags={"dagster/max_runtime": "300"},
+    )
     def setting() -> None:
         record_state()
 

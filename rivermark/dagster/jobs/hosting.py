@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import dagster as dg
 
+from rivermark.dagster.instance_needs import lacking
 from rivermark.dagster.jobs import metadata
 from rivermark.dagster.jobs.day_reports import DayReporter
 from rivermark.dagster.jobs.events import Reporter, total
-from rivermark.dagster.jobs.interruption import cancelled_by_a_person, drained
+from rivermark.dagster.jobs.interruption import cancelled_by_a_person, drained, end_with_run
 from rivermark.dagster.jobs.live_checks import live_checks
 from rivermark.dagster.jobs.names import (
     GROUP_TAG,
@@ -49,6 +50,9 @@ class Host:
 
         Raises dg.Failure, whose first line is the query's or the platform's own message.
         """
+        end_with_run(context)
+        for sentence in lacking(context.instance):
+            context.log.warning(sentence)
         settings = platform.settings()
         if config.trigger_seconds is not None:
             settings = settings.model_copy(update={"trigger_seconds": config.trigger_seconds})

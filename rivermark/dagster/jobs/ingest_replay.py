@@ -8,7 +8,7 @@ from rivermark.backfill.ingest_replay.decisions import IngestReplay
 from rivermark.backfill.ingest_replay.run import replay_ingest
 from rivermark.dagster.jobs import metadata
 from rivermark.dagster.jobs.backfill import backfill_context, failing_step
-from rivermark.dagster.jobs.names import table_key
+from rivermark.dagster.jobs.names import prefixed, table_key
 from rivermark.dagster.jobs.run_config import DayText
 from rivermark.dagster.resources.settings import SettingsResource
 from rivermark.dagster.resources.spark import SparkResource
@@ -32,18 +32,18 @@ def replay_ingest_job(topology: Topology) -> dg.JobDefinition:
     """Repeats admission over raw rows and lists the decisions that change."""
 
     @dg.op(
-        name="decide_again",
+        name=prefixed("decide_again"),
         description="Repeats admission over raw rows, by the rules as they are declared now.",
     )
     def decide_again(
         context: dg.OpExecutionContext,
         config: ReplayIngestConfig,
-        platform: SettingsResource,
-        spark: SparkResource,
+        rivermark_settings: SettingsResource,
+        rivermark_spark: SparkResource,
     ) -> None:
         with failing_step():
             report = replay_ingest(
-                backfill_context(context, topology, platform, spark),
+                backfill_context(context, topology, rivermark_settings, rivermark_spark),
                 config.stream,
                 parse_day(config.first),
                 parse_day(config.last or config.first),
@@ -56,7 +56,8 @@ def replay_ingest_job(topology: Topology) -> dg.JobDefinition:
         context.add_output_metadata(shown)
 
     @dg.job(
-        name="readmit",
+        executor_def=dg.in_process_executor,
+        name=prefixed("readmit"),
         description="How admission would decide today about rows that came before.",
         tags={"dagster/max_runtime": "14400"},
     )

@@ -13,7 +13,7 @@ from rivermark.dagster.jobs import metadata
 from rivermark.dagster.jobs.backfill import backfill_context, failing_step
 from rivermark.dagster.jobs.check_results import asset_check_result
 from rivermark.dagster.jobs.events import evaluation
-from rivermark.dagster.jobs.names import by_days, table_key
+from rivermark.dagster.jobs.names import by_days, prefixed, table_key
 from rivermark.dagster.jobs.run_config import DayText, optional_day
 from rivermark.dagster.resources.settings import SettingsResource
 from rivermark.dagster.resources.spark import SparkResource
@@ -39,25 +39,25 @@ def merge_late_job(topology: Topology) -> dg.JobDefinition:
     """One run merges the late rows of all ingests and recomputes the tables downstream."""
 
     @dg.op(
-        name="fold_late_rows",
+        name=prefixed("fold_late_rows"),
         description="Merges late rows of closed days, and recomputes what follows from them.",
     )
     def merge_late_rows(
         context: dg.OpExecutionContext,
         config: MergeLateConfig,
-        platform: SettingsResource,
-        spark: SparkResource,
+        rivermark_settings: SettingsResource,
+        rivermark_spark: SparkResource,
     ) -> None:
         with failing_step():
             report = merge_late(
-                backfill_context(context, topology, platform, spark),
+                backfill_context(context, topology, rivermark_settings, rivermark_spark),
                 chosen_ingests(topology, config.streams),
                 first=optional_day(config.first),
                 last=optional_day(config.last),
             )
         for event in events_of(topology, report):
             context.log_event(event)
-        for check in evaluations_of(platform.settings(), topology, report):
+        for check in evaluations_of(rivermark_settings.settings(), topology, report):
             context.log_event(check)  # type: ignore[arg-type] # it takes them, its annotation does not say so
         context.add_output_metadata(of_report(report))
         if report.downstream.blocked:
@@ -65,7 +65,8 @@ def merge_late_job(topology: Topology) -> dg.JobDefinition:
             raise dg.Failure(description=reasons, allow_retries=False)
 
     @dg.job(
-        name="fold_late",
+        executor_def=dg.in_process_executor,
+        name=prefixed("fold_late"),
         description="Late rows into the closed days that they belong to, and tables downstream.",
         tags=TAGS,
     )
@@ -79,14 +80,14 @@ def merge_late_schedule(topology: Topology, job: dg.JobDefinition) -> dg.Schedul
     """Each night after the days were checked, when a closed day has late rows."""
 
     @dg.schedule(
-        name="fold_late_nightly",
+        name=prefixed("fold_late_nightly"),
         cron_schedule="41 1 * * *",
         job=job,
         default_status=dg.DefaultScheduleStatus.RUNNING,
         description="Merges late rows of closed days; starts nothing where there are none.",
     )
-    def nightly(platform: SettingsResource) -> Tick:
-        if not anything_to_merge(platform.settings(), topology, live_ingests(topology)):
+    def nightly(rivermark_settings: SettingsResource) -> Tick:
+        if not anything_to_merge(rivermark_settings.settings(), topology, live_ingests(topology)):
             return dg.SkipReason("no closed day has late rows to merge")
         return dg.RunRequest()
 

@@ -8,7 +8,7 @@ from pydantic import Field
 from rivermark.backfill.maintenance import upkeep
 from rivermark.dagster.jobs.check_results import evaluated, unanswered
 from rivermark.dagster.jobs.events import evaluation
-from rivermark.dagster.jobs.names import table_key
+from rivermark.dagster.jobs.names import prefixed, table_key
 from rivermark.dagster.resources.settings import SettingsResource
 from rivermark.lake.maintenance.maintain import MaintenanceResult
 from rivermark.model.topology import Topology
@@ -40,13 +40,13 @@ def upkeep_job(topology: Topology) -> dg.JobDefinition:
     retained = {c.table.name: c for stream in topology.streams for c in retention_checks(stream)}
 
     @dg.op(
-        name="look_after_tables",
+        name=prefixed("look_after_tables"),
         description="Joins small files, deletes unneeded ones, reads the oldest retained versions.",
     )
     def maintain(
-        context: dg.OpExecutionContext, config: UpkeepConfig, platform: SettingsResource
+        context: dg.OpExecutionContext, config: UpkeepConfig, rivermark_settings: SettingsResource
     ) -> None:
-        settings = platform.settings()
+        settings = rivermark_settings.settings()
         if config.tables and config.events_days != EVENTS_DAYS:
             raise dg.Failure(
                 description="events_days goes with all tables: with `tables`, Dagster's log stays "
@@ -93,7 +93,8 @@ def upkeep_job(topology: Topology) -> dg.JobDefinition:
             raise dg.Failure(description="; ".join(broken), allow_retries=False)
 
     @dg.job(
-        name="upkeep",
+        executor_def=dg.in_process_executor,
+        name=prefixed("upkeep"),
         description="Fewer files, a short log, every retained version readable: for all tables.",
         tags=TAGS,
     )

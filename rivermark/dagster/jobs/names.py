@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from typing import Final, TypeGuard
 
 import dagster as dg
 
+from rivermark.model.errors import DeclarationError
+from rivermark.model.names import GROUP
 from rivermark.model.stream import AnyStream, Ingest, Stream
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
@@ -15,23 +18,55 @@ from rivermark.runtime.query.recompute import recomputable
 GROUP_TAG: Final = "rivermark/group"
 MODE_TAG: Final = "rivermark/mode"
 INCARNATION_TAG: Final = "rivermark/incarnation"
+SETTINGS: Final = "rivermark_settings"
+SPARK: Final = "rivermark_spark"
+"""The keys of the resources, as functions name them in their parameters."""
 NO_TIME_LIMIT: Final = {"dagster/max_runtime": "0"}
 """Zero switches a general time limit off for runs that are meant to go on without end."""
 
 
+_prefixes: list[str] = []
+
+
+def use_prefix(prefix: str) -> None:
+    """Let the names of this process begin with a prefix, or with none where it is empty.
+
+    Runs, sensors and the code server load the same definitions, each in its process, so that all
+    of them have one. Raises DeclarationError for another prefix than before, and for a wrong one.
+    """
+    if prefix and not GROUP.fullmatch(prefix):
+        raise DeclarationError(f"prefix {prefix!r}: write letters, digits and '_', as in 'streams'")
+    if _prefixes and _prefixes[0] != prefix:
+        raise DeclarationError(
+            f"prefix {prefix!r}: this code location has prefix {_prefixes[0]!r} already; give "
+            "another topology a code location of its own"
+        )
+    _prefixes[:] = [prefix]
+
+
+def prefixed(name: str) -> str:
+    """The name of a job, operation, pool, sensor or schedule."""
+    return "_".join(filter(None, (*_prefixes, name)))
+
+
+def asset_key(parts: Sequence[str]) -> dg.AssetKey:
+    """The key of an asset of that path."""
+    return dg.AssetKey([*filter(None, _prefixes), *parts])
+
+
 def table_key(table: Table | str) -> dg.AssetKey:
     """The asset of a table: its name, split where the name is."""
-    return dg.AssetKey((table if isinstance(table, str) else table.name).split("/"))
+    return asset_key((table if isinstance(table, str) else table.name).split("/"))
 
 
 def progress_key(group: str) -> dg.AssetKey:
     """The asset that stands for a group as a whole: its part of `ops/stream_progress`."""
-    return dg.AssetKey(["ops", "stream_progress", group])
+    return asset_key(("ops", "stream_progress", group))
 
 
 def stem(group: str) -> str:
     """The group's name as Dagster's own names allow it."""
-    return group.replace("/", "_")
+    return prefixed(group.replace("/", "_"))
 
 
 def operation(group: str) -> str:

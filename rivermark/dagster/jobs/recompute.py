@@ -12,6 +12,7 @@ from rivermark.backfill.as_of import check_tables
 from rivermark.backfill.recompute import Order, replace
 from rivermark.dagster.jobs.backfill import failing_step
 from rivermark.dagster.jobs.day_results import day_results
+from rivermark.dagster.jobs.interruption import end_with_run
 from rivermark.dagster.jobs.names import catch_up_job_name, table_key
 from rivermark.dagster.jobs.reprocessing_report import of_days
 from rivermark.dagster.jobs.run_config import RecomputeConfig
@@ -47,6 +48,7 @@ class Recomputing:
                 ),
                 allow_retries=False,
             )
+        end_with_run(context)
         keys = context.partition_key_range
         first, last = date.fromisoformat(keys.start), date.fromisoformat(keys.end)
         selected = context.selected_asset_keys

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from rivermark.cli.demo_scene import scenes
 from rivermark.dagster.jobs.check_results import Evaluate, evaluated, every_result
+from rivermark.dagster.jobs.names import prefixed
 from rivermark.dagster.jobs.run_config import inside
 from rivermark.dagster.jobs.suites import suite_result
 from rivermark.dagster.resources.settings import SettingsResource
@@ -82,19 +83,22 @@ class Outcome:
 def rehearsal_job(topology: Topology) -> dg.JobDefinition:
     """The job; its run fails, and the command that launched it, when the outcome is not good."""
 
-    @dg.op(description="Runs every stream over sample files in a lake of its own, and checks it.")
+    @dg.op(
+        name=prefixed("rehearse"),
+        description="Runs every stream over sample files in a lake of its own, and checks it.",
+    )
     def rehearse(
         context: dg.OpExecutionContext,
         config: RehearsalConfig,
-        platform: SettingsResource,
-        spark: SparkResource,
+        rivermark_settings: SettingsResource,
+        rivermark_spark: SparkResource,
     ) -> None:
-        home = platform.settings().home
+        home = rivermark_settings.settings().home
         summary = inside(home, config.summary)
         outcome = Outcome(context.run.run_id, datetime.now(UTC))
         began = time.monotonic()
         try:
-            settings = _of_its_own(platform, context.run.run_id, config.samples)
+            settings = _of_its_own(rivermark_settings, context.run.run_id, config.samples)
             streams = [topology.named(name) for name in config.streams] or [*topology.streams]
             checks = [check for stream in streams for check in checks_of_stream(stream)]
             if not config.samples:
@@ -102,10 +106,14 @@ def rehearsal_job(topology: Topology) -> dg.JobDefinition:
                     scene.land(Path(settings.landing_root))
                     checks += [c for c in scene.checks if c.stream in {s.name for s in streams}]
             summaries = run_bounded(
-                spark.spark_session, settings, topology, streams, run_id=context.run.run_id
+                rivermark_spark.spark_session,
+                settings,
+                topology,
+                streams,
+                run_id=context.run.run_id,
             )
             _tell_streams(outcome, settings, streams, summaries)
-            _tell_checks(outcome, context, settings, spark, streams, checks)
+            _tell_checks(outcome, context, settings, rivermark_spark, streams, checks)
         except (RivermarkError, dg.Failure) as error:
             outcome.failures.append(str(getattr(error, "description", None) or error))
         outcome.seconds = round(time.monotonic() - began, 1)
@@ -119,7 +127,8 @@ def rehearsal_job(topology: Topology) -> dg.JobDefinition:
             )
 
     @dg.job(
-        name="rehearsal",
+        executor_def=dg.in_process_executor,
+        name=prefixed("rehearsal"),
         description="Everything once, end to end, over sample files, in a lake of its own.",
         tags={"dagster/max_runtime": "3600"},
     )

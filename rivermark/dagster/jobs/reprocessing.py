@@ -103,10 +103,10 @@ def reprocess_job(topology: Topology, group: str) -> dg.JobDefinition:
     def reprocess_days(
         context: dg.OpExecutionContext,
         config: ReprocessConfig,
-        platform: SettingsResource,
-        spark: SparkResource,
+        rivermark_settings: SettingsResource,
+        rivermark_spark: SparkResource,
     ) -> None:
-        lake = platform.settings().lake()
+        lake = rivermark_settings.settings().lake()
 
         def report(done: Reprocessing) -> None:
             if done.stream == config.stream:
@@ -115,7 +115,7 @@ def reprocess_job(topology: Topology, group: str) -> dg.JobDefinition:
             written = [topology.table(n) for n, o in done.tables.items() if o.version_after]
             stream = topology.named(done.stream)
             if written and isinstance(stream, Stream):
-                settings = platform.settings()
+                settings = rivermark_settings.settings()
                 for result in day_results(
                     settings, topology, stream, written, done.first, done.last
                 ):
@@ -124,7 +124,7 @@ def reprocess_job(topology: Topology, group: str) -> dg.JobDefinition:
 
         with failing_step():
             outcome = reprocess(
-                backfill_context(context, topology, platform, spark, report),
+                backfill_context(context, topology, rivermark_settings, rivermark_spark, report),
                 config.request(derived[config.stream]),
             )
         if outcome.behind:
@@ -142,6 +142,7 @@ def reprocess_job(topology: Topology, group: str) -> dg.JobDefinition:
     )(reprocess_days)
 
     @dg.job(
+        executor_def=dg.in_process_executor,
         name=reprocess_job_name(group),
         description=f"Closed days of a stream of '{group}': rehearsed, replaced, undone, what-if.",
         tags=TAGS,

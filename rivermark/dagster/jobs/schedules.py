@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import dagster as dg
 
 from rivermark.dagster.jobs.asset_job import AssetJob
-from rivermark.dagster.jobs.names import stem, table_key
+from rivermark.dagster.jobs.names import prefixed, stem, table_key
 from rivermark.dagster.resources.settings import SettingsResource
 from rivermark.model.stream import AnyStream
 from rivermark.model.topology import Topology
@@ -26,8 +26,8 @@ def catch_up_schedule(group: str, job: AssetJob) -> dg.ScheduleDefinition:
         job=job,
         description=f"Catches '{group}' up each hour, for those who do not keep it streaming.",
     )
-    def hourly(platform: SettingsResource) -> Tick:
-        if DesiredStore(platform.settings().state).get(group).state == "run":
+    def hourly(rivermark_settings: SettingsResource) -> Tick:
+        if DesiredStore(rivermark_settings.settings().state).get(group).state == "run":
             return dg.SkipReason(f"group '{group}' is set to run: its streams do the work")
         return dg.RunRequest()
 
@@ -41,14 +41,14 @@ def watch_schedule(topology: Topology, job: AssetJob) -> dg.ScheduleDefinition:
     """
 
     @dg.schedule(
-        name="watch_streams",
+        name=prefixed("watch_streams"),
         cron_schedule="*/5 * * * *",
         job=job,
         default_status=dg.DefaultScheduleStatus.RUNNING,
         description="Fails the check 'is_alive' of streams that should run and do not.",
     )
-    def watch(platform: SettingsResource) -> Tick:
-        settings = platform.settings()
+    def watch(rivermark_settings: SettingsResource) -> Tick:
+        settings = rivermark_settings.settings()
         store, now = DesiredStore(settings.state), datetime.now(UTC)
         running = [
             stream
@@ -71,13 +71,15 @@ def watch_schedule(topology: Topology, job: AssetJob) -> dg.ScheduleDefinition:
 
 def suites_schedule(job: AssetJob) -> dg.ScheduleDefinition:
     """Runs the suites each night, for tables that no live run looks after. Stopped until wanted."""
-    return dg.ScheduleDefinition(name="suites_nightly", cron_schedule="41 4 * * *", job=job)
+    return dg.ScheduleDefinition(
+        name=prefixed("suites_nightly"), cron_schedule="41 4 * * *", job=job
+    )
 
 
 def upkeep_schedule(job: dg.JobDefinition) -> dg.ScheduleDefinition:
     """Maintains all tables each night, beside the streams."""
     return dg.ScheduleDefinition(
-        name="upkeep_nightly",
+        name=prefixed("upkeep_nightly"),
         cron_schedule="23 3 * * *",
         job=job,
         default_status=dg.DefaultScheduleStatus.RUNNING,

@@ -30,6 +30,7 @@ def live_job(topology: Topology, group: str) -> AssetJob:
     Checks are not part of it: a step below one that never ends would never start.
     """
     return dg.define_asset_job(
+        executor_def=dg.in_process_executor,
         name=live_job_name(group),
         selection=hosted(topology, group).without_checks(),
         description=f"The streams of '{group}', running until somebody cancels or pauses them.",
@@ -47,6 +48,7 @@ def live_job(topology: Topology, group: str) -> AssetJob:
 def catch_up_job(topology: Topology, group: str) -> AssetJob:
     """Drains what is there through the group's streams, then evaluates every check of the group."""
     return dg.define_asset_job(
+        executor_def=dg.in_process_executor,
         name=catch_up_job_name(group),
         selection=hosted(topology, group).without_checks()
         | dg.AssetSelection.checks(*check_keys(topology.groups()[group])),
