@@ -21,7 +21,9 @@ from typing import Any
 
 from bench.figures import options_of, report
 from bench.process_workloads import WORKLOADS, Workload, end_of, open_rides
-from rivermark.process import BEGINNING, END_OF_TIME, Arrivals, Engine
+from rivermark.process import BEGINNING, END_OF_TIME
+from rivermark.process.api.inputs import Arrivals
+from rivermark.process.engine.engine import Engine
 from rivermark.process.engine.paging import PAGE_FROM
 from rivermark.process.engine.stored_state import StoredBucket
 

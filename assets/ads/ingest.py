@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import Final
 
-from rivermark import Contract, Domain, Field, FileSource, Suite, expect
+from rivermark import Contract, Domain, Field, expect
+from rivermark.sources import FileSource
 
 ADS: Final = Domain("ads", owners=("team:ads",), first_day=date(2020, 1, 1))
 
@@ -29,16 +30,14 @@ AD_CLICK: Final = Contract(
 )
 
 AD_CLICKS: Final = ADS.ingest(
-    name="ads/clicks",
+    "ads/clicks",
     source=FileSource(folder="ads/clicks", pattern="*.json,*.json.gz"),
     contract=AD_CLICK,
     lateness=LATENESS,
     description="Clicks on ads as they came, repeats among them.",
-    days=ADS.days("event_time"),
+    days="event_time",
     personal=("user_id",),
-    suite=Suite(
-        expectations=(expect.between("number", 0),),
-        # Clicks land only on request.
-        may_be_empty=True,
-    ),
+    expect=[
+        expect.between("number", 0),
+    ],
 )

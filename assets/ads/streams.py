@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from assets.ads.ingest import AD_CLICK, AD_CLICKS, ADS, LATENESS
-from rivermark import AnyStream, Ingest, Output, Stream, Suite, Table, expect
+from rivermark import AnyStream, Ingest, Output, Stream, Suite, expect
 from rivermark.operators import (
     HttpLookup,
     TumblingWindow,
@@ -33,39 +33,33 @@ UNKNOWN: Final = "unknown"
 PRICE: Final = "decimal(8,4)"
 CLICK: Final = "user_id string, number long, ad_id string, event_time timestamp"
 
-CAMPAIGN_CLICKS: Final = Table(
-    name="ads/campaign_clicks",
-    schema=(
+CAMPAIGN_CLICKS: Final = ADS.table(
+    "ads/campaign_clicks",
+    (
         f"{CLICK}, campaign_id string COMMENT 'The campaign of the ad, or unknown.', "
         "advertiser string COMMENT 'Who pays for the clicks.', "
         f"price {PRICE} COMMENT 'What a click costs (USD).'"
     ),
     description="Each click once, with the campaign of its ad and what it costs (USD).",
-    event_time="event_time",
     keys=AD_CLICK.keys,
-    days=ADS.days("event_time"),
     personal=("user_id",),
 )
-FAILED_CLICKS: Final = Table(
-    name="ads/failed_clicks",
-    schema=f"{CLICK}, lookup_status string, lookup_error string",
+FAILED_CLICKS: Final = ADS.table(
+    "ads/failed_clicks",
+    f"{CLICK}, lookup_status string, lookup_error string",
     description="Clicks whose campaign the service did not say, and why.",
-    event_time="event_time",
     keys=AD_CLICK.keys,
-    days=ADS.days("event_time"),
     personal=("user_id",),
 )
-CAMPAIGN_COUNTS: Final = Table(
-    name="ads/campaign_counts",
-    schema=(
+CAMPAIGN_COUNTS: Final = ADS.table(
+    "ads/campaign_counts",
+    (
         "campaign_id string, window_start timestamp, window_end timestamp, "
         "clicks long COMMENT 'How many clicks.', "
         "spent decimal(18,4) COMMENT 'What they cost (USD).'"
     ),
     description="Clicks of each campaign in ten seconds, and what they cost (USD).",
-    event_time="window_end",
     keys=("campaign_id", "window_end"),
-    days=ADS.days("window_start"),
 )
 
 
@@ -101,7 +95,7 @@ def streams_with(campaigns: HttpLookup) -> tuple[Ingest, Stream, Stream]:
         )
 
     campaign_clicks = ADS.stream(
-        reads=(AD_CLICKS,),
+        reads=AD_CLICKS,
         build=with_campaigns,
         writes=(
             Output(CAMPAIGN_CLICKS, looked_up),
@@ -120,33 +114,27 @@ def streams_with(campaigns: HttpLookup) -> tuple[Ingest, Stream, Stream]:
         volume="events",
         lateness=LATENESS,
         margin=LATENESS,
-        suite=Suite(
-            expectations=(
-                expect.unique(AD_CLICK.keys),
-                expect.not_null("campaign_id"),
-                expect.no_rows_where(
-                    f"(campaign_id = '{UNKNOWN}') <> (price IS NULL)",
-                    name="a known campaign has a price",
-                ),
-                expect.between("price", 0, allow_null_share=1.0),
+        expect=[
+            expect.unique(AD_CLICK.keys),
+            expect.not_null("campaign_id"),
+            expect.no_rows_where(
+                f"(campaign_id = '{UNKNOWN}') <> (price IS NULL)",
+                name="a known campaign has a price",
             ),
-            may_be_empty=True,
-        ),
+            expect.between("price", 0, allow_null_share=1.0),
+        ],
     )
     campaign_counts = ADS.stream(
-        reads=(campaign_clicks,),
+        reads=campaign_clicks,
         build=count_clicks,
         writes=CAMPAIGN_COUNTS,
-        suite=Suite(
-            expectations=(
-                expect.unique(CAMPAIGN_COUNTS.keys),
-                expect.pair_ordered("window_start", "window_end", strictly=True),
-                no_overlap("campaign_id"),
-                expect.between("clicks", 1),
-                expect.between("spent", 0),
-            ),
-            may_be_empty=True,
-        ),
+        expect=[
+            expect.unique(CAMPAIGN_COUNTS.keys),
+            expect.pair_ordered("window_start", "window_end", strictly=True),
+            no_overlap("campaign_id"),
+            expect.between("clicks", 1),
+            expect.between("spent", 0),
+        ],
     )
     return AD_CLICKS, campaign_clicks, campaign_counts
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
-from typing import Final
-
-import msgspec
+from typing import Annotated, Final
 
 from assets.fraud.events import Amount, Sum
 from assets.fraud.once import EachOnce
-from rivermark.process import Context, Millis
+from rivermark.process import Context, Millis, Record
 from rivermark.process.patterns import Match, Pattern
 
 RULE_VERSION: Final = 1
@@ -24,7 +22,7 @@ MANY: Final = 5
 SHORT: Final = timedelta(minutes=1)
 
 
-class Payment(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class Payment(Record):
     """A card payment (USD)."""
 
     card_id: str
@@ -33,16 +31,16 @@ class Payment(msgspec.Struct, frozen=True, array_like=True, gc=False):
     amount: Amount
 
 
-class CardAlert(msgspec.Struct, frozen=True):
+class CardAlert(Record):
     """A card to be looked at, and the payments that say so: their numbers and their sum (USD)."""
 
     card_id: str
-    event_time: Millis
-    since: Millis
-    rule: str
-    amount: Sum
-    payments: list[int]
-    rule_version: int
+    event_time: Annotated[Millis, "When the last payment of the alert was (UTC)."]
+    since: Annotated[Millis, "When the first payment of the alert was (UTC)."]
+    rule: Annotated[str, "The rule that the payments fit."]
+    amount: Annotated[Sum, "Sum of the payments (USD)."]
+    payments: Annotated[list[int], "Numbers of the payments that made the alert."]
+    rule_version: Annotated[int, "Version of the rule."]
 
 
 def small(payment: Payment, earlier: Match[Payment]) -> bool:

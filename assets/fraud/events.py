@@ -5,7 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Annotated, Final
 
-from rivermark import ColumnType, Contract, Field, Rule
+from rivermark import Contract, Field, Rule
+from rivermark.process import ColumnType
 
 AMOUNT: Final = "decimal(12,2)"
 Amount = Annotated[Decimal, ColumnType(AMOUNT)]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Final
-
-import msgspec
+from typing import Annotated, Final
 
 from assets.fraud.once import EachOnce
-from rivermark.process import Context, Millis
+from rivermark.process import Context, Millis, Record
 from rivermark.process.patterns import Match, Pattern
 
 RULE_VERSION: Final = 1
@@ -18,7 +16,7 @@ FAILURES: Final = 3
 WITHIN: Final = timedelta(minutes=10)
 
 
-class Login(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class Login(Record):
     """A login."""
 
     account_id: str
@@ -28,18 +26,18 @@ class Login(msgspec.Struct, frozen=True, array_like=True, gc=False):
     country: str
 
 
-class GuessedPassword(msgspec.Struct, frozen=True):
+class GuessedPassword(Record):
     """An account that may have been broken into at `event_time`, and what says so.
 
     `logins` are the numbers of the logins that made the alert, `since` the time of the first.
     """
 
     account_id: str
-    event_time: Millis
-    since: Millis
-    country: str
-    logins: list[int]
-    rule_version: int
+    event_time: Annotated[Millis, "When the login succeeded (UTC)."]
+    since: Annotated[Millis, "When the first refused login of the alert was (UTC)."]
+    country: Annotated[str, "From where the login succeeded, two letters."]
+    logins: Annotated[list[int], "Numbers of the logins that made the alert."]
+    rule_version: Annotated[int, "Version of the rule."]
 
 
 def refused(login: Login, earlier: Match[Login]) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 from assets.fraud.cards import CardAlert, CardPattern, ManyPayments, SmallThenLarge
 from assets.fraud.ingest import FRAUD, LOGINS, PAYMENTS
 from assets.fraud.logins import WITHIN, GuessedPassword, GuessedPasswords
-from rivermark import AnyStream, Stream, Suite, Table, expect
+from rivermark import AnyStream, Stream, Suite, expect
 from rivermark.process.spark import run_process
 
 
@@ -29,27 +29,16 @@ def alerts_suite(key: str, events: str, count: int, in_words: str) -> Suite:
 
 
 GUESSED_PASSWORDS: Final = FRAUD.stream(
-    reads=(LOGINS,),
+    "fraud/guessed_passwords",
+    GuessedPassword,
+    reads=LOGINS,
     build=run_process(GuessedPasswords),
-    writes=Table.of(
-        GuessedPassword,
-        name="fraud/guessed_passwords",
-        description=(
-            "Accounts that three refused logins in a row and then a successful one say may be "
-            "broken into."
-        ),
-        event_time="event_time",
-        keys=("account_id", "event_time"),
-        days=FRAUD.days("event_time"),
-        personal=("account_id", "country"),
-        comments={
-            "event_time": "When the login succeeded (UTC).",
-            "since": "When the first refused login of the alert was (UTC).",
-            "country": "From where the login succeeded, two letters.",
-            "logins": "Numbers of the logins that made the alert.",
-            "rule_version": "Version of the rule.",
-        },
+    description=(
+        "Accounts that three refused logins in a row and then a successful one say may be "
+        "broken into."
     ),
+    keys=("account_id", "event_time"),
+    personal=("account_id", "country"),
     margin=WITHIN,
     suite=alerts_suite("account_id", "logins", 4, "four"),
 )
@@ -60,26 +49,13 @@ def card_alerts(
 ) -> Stream:
     """The stream of a card pattern, whose alerts are made of so many payments."""
     return FRAUD.stream(
-        reads=(PAYMENTS,),
+        name,
+        CardAlert,
+        reads=PAYMENTS,
         build=run_process(make),
-        writes=Table.of(
-            CardAlert,
-            name=name,
-            description=description,
-            event_time="event_time",
-            keys=("card_id", "event_time"),
-            days=FRAUD.days("event_time"),
-            personal=("card_id",),
-            comments={
-                "event_time": "When the last payment of the alert was (UTC).",
-                "since": "When the first payment of the alert was (UTC).",
-                "rule": "The rule that the payments fit.",
-                "amount": "Sum of the payments (USD).",
-                "payments": "Numbers of the payments that made the alert.",
-                "rule_version": "Version of the rule.",
-            },
-        ),
-        # A minute without payments of a card resets its pattern.
+        description=description,
+        keys=("card_id", "event_time"),
+        personal=("card_id",),
         margin=timedelta(hours=1),
         suite=alerts_suite("card_id", "payments", payments, str(payments)),
     )

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from assets.readings.expected import ORDERED_WINDOW
 from assets.readings.ingest import LATENESS, READINGS, SENSOR_READINGS
 from assets.readings.sensors import SENSOR_READING, TEMPERATURE
-from rivermark import Suite, Table, expect
+from rivermark import expect
 from rivermark.operators import EventWindow, TumblingWindow, first_of_each, per_window
 from rivermark.quality import no_overlap
 
@@ -48,31 +48,26 @@ def averages_of_five_seconds(sensor_readings: DataFrame) -> DataFrame:
 
 
 AVERAGES_5S: Final = READINGS.stream(
-    reads=(SENSOR_READINGS,),
-    build=averages_of_five_seconds,
-    writes=Table(
-        name="readings/averages_5s",
-        schema=(
-            "sensor_id string, window_start timestamp, window_end timestamp, "
-            f"celsius {TEMPERATURE} COMMENT 'Average temperature (degrees Celsius).', "
-            "readings long COMMENT 'How many readings, repeats left out.'"
-        ),
-        description=(
-            "Average temperature (C) and readings per sensor and five seconds, repeats left out."
-        ),
-        event_time="window_end",
-        keys=("sensor_id", "window_end"),
-        days=READINGS.days("window_start"),
+    "readings/averages_5s",
+    (
+        "sensor_id string, window_start timestamp, window_end timestamp, "
+        f"celsius {TEMPERATURE} COMMENT 'Average temperature (degrees Celsius).', "
+        "readings long COMMENT 'How many readings, repeats left out.'"
     ),
+    reads=SENSOR_READINGS,
+    build=averages_of_five_seconds,
+    description=(
+        "Average temperature (C) and readings per sensor and five seconds, repeats left out."
+    ),
+    keys=("sensor_id", "window_end"),
     lateness=LATENESS,
     margin=LATENESS,
-    suite=Suite(
-        expectations=(
-            expect.unique(("sensor_id", "window_end")),
-            ORDERED_WINDOW,
-            no_overlap("sensor_id"),
-            expect.between("celsius", -60, 120, severity="warning"),
-            expect.between("readings", 1),
-        ),
-    ),
+    expect=[
+        expect.unique(("sensor_id", "window_end")),
+        ORDERED_WINDOW,
+        no_overlap("sensor_id"),
+        expect.between("celsius", -60, 120, severity="warning"),
+        expect.between("readings", 1),
+    ],
+    may_be_empty=False,
 )

@@ -9,7 +9,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Annotated, Final
 
-from rivermark import ColumnType, Contract, Field, Rule
+from rivermark import Contract, Field, Rule
+from rivermark.process import ColumnType
 
 DEGREES: Final = "decimal(9,4)"
 Degrees = Annotated[Decimal, ColumnType(DEGREES)]

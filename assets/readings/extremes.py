@@ -12,7 +12,7 @@ from assets.readings.averages import each_reading_once
 from assets.readings.expected import ORDERED_EXTREMES, ORDERED_WINDOW
 from assets.readings.ingest import LATENESS, READINGS, SENSOR_READINGS
 from assets.readings.sensors import TEMPERATURE
-from rivermark import Suite, Table, expect
+from rivermark import expect
 from rivermark.operators import EventWindow, TumblingWindow, per_window
 from rivermark.quality import no_overlap
 
@@ -37,30 +37,25 @@ def extremes_of_each_minute(sensor_readings: DataFrame) -> DataFrame:
 
 
 MINUTE_EXTREMES: Final = READINGS.stream(
-    reads=(SENSOR_READINGS,),
-    build=extremes_of_each_minute,
-    writes=Table(
-        name="readings/minute_extremes",
-        schema=(
-            "sensor_id string, window_start timestamp, window_end timestamp, "
-            f"minimum {TEMPERATURE} COMMENT 'Lowest temperature (degrees Fahrenheit).', "
-            f"maximum {TEMPERATURE} COMMENT 'Highest temperature (degrees Fahrenheit).', "
-            "readings long COMMENT 'How many readings, repeats left out.'"
-        ),
-        description="Lowest and highest temperature (F) and readings per sensor and minute.",
-        event_time="window_end",
-        keys=("sensor_id", "window_end"),
-        days=READINGS.days("window_start"),
+    "readings/minute_extremes",
+    (
+        "sensor_id string, window_start timestamp, window_end timestamp, "
+        f"minimum {TEMPERATURE} COMMENT 'Lowest temperature (degrees Fahrenheit).', "
+        f"maximum {TEMPERATURE} COMMENT 'Highest temperature (degrees Fahrenheit).', "
+        "readings long COMMENT 'How many readings, repeats left out.'"
     ),
+    reads=SENSOR_READINGS,
+    build=extremes_of_each_minute,
+    description="Lowest and highest temperature (F) and readings per sensor and minute.",
+    keys=("sensor_id", "window_end"),
     lateness=LATENESS,
     margin=LATENESS,
-    suite=Suite(
-        expectations=(
-            expect.unique(("sensor_id", "window_end")),
-            ORDERED_WINDOW,
-            no_overlap("sensor_id"),
-            ORDERED_EXTREMES,
-            expect.between("readings", 1),
-        ),
-    ),
+    expect=[
+        expect.unique(("sensor_id", "window_end")),
+        ORDERED_WINDOW,
+        no_overlap("sensor_id"),
+        ORDERED_EXTREMES,
+        expect.between("readings", 1),
+    ],
+    may_be_empty=False,
 )

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from assets.readings.hourly import sensor_of
 from assets.readings.ingest import ARCHIVE, TEMPERATURES
-from rivermark import Suite, Table, expect
+from rivermark import expect
 
 TOLERANCE: Final = 1.5
 """A step of so many usual intervals is a gap; shorter ones are the jitter of a clock."""
@@ -56,35 +56,28 @@ def find_gaps(temperatures: DataFrame) -> DataFrame:
 
 
 GAPS: Final = ARCHIVE.stream(
-    reads=(TEMPERATURES,),
-    build=find_gaps,
-    writes=Table(
-        name="readings/gaps",
-        schema=(
-            "sensor_id string COMMENT 'The sensor: what its file is named after.', "
-            "year date COMMENT 'First day of the year (UTC) in which the gap ends.', "
-            "last_before timestamp COMMENT 'Last reading before the gap (UTC).', "
-            "first_after timestamp COMMENT 'First reading after the gap (UTC).', "
-            "interval_seconds double COMMENT 'Median step between readings of the sensor.', "
-            "missing long COMMENT 'How many readings are missing, at that step.'"
-        ),
-        description=(
-            "Each gap in the recorded series: between which readings, how many are missing."
-        ),
-        event_time="first_after",
-        keys=("sensor_id", "first_after"),
-        days=ARCHIVE.days("year"),
+    "readings/gaps",
+    (
+        "sensor_id string COMMENT 'The sensor: what its file is named after.', "
+        "year date COMMENT 'First day of the year (UTC) in which the gap ends.', "
+        "last_before timestamp COMMENT 'Last reading before the gap (UTC).', "
+        "first_after timestamp COMMENT 'First reading after the gap (UTC).', "
+        "interval_seconds double COMMENT 'Median step between readings of the sensor.', "
+        "missing long COMMENT 'How many readings are missing, at that step.'"
     ),
+    reads=TEMPERATURES,
+    build=find_gaps,
+    description=("Each gap in the recorded series: between which readings, how many are missing."),
+    keys=("sensor_id", "first_after"),
+    event_time="first_after",
+    days="year",
     kind="refresh",
     touches=lambda: year_of("event_time"),
     margin=timedelta(days=366),
-    suite=Suite(
-        expectations=(
-            expect.unique(("sensor_id", "first_after")),
-            expect.pair_ordered("last_before", "first_after", strictly=True),
-            expect.between("missing", 1),
-            expect.between("missing", None, 24, severity="info"),
-        ),
-        may_be_empty=True,
-    ),
+    expect=[
+        expect.unique(("sensor_id", "first_after")),
+        expect.pair_ordered("last_before", "first_after", strictly=True),
+        expect.between("missing", 1),
+        expect.between("missing", None, 24, severity="info"),
+    ],
 )

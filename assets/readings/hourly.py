@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from assets.readings.expected import ORDERED_EXTREMES, ORDERED_WINDOW, usual_in_the_archive
 from assets.readings.ingest import ARCHIVE, TEMPERATURES
 from assets.readings.recorded import RECORDED
-from rivermark import Suite, Table, expect
+from rivermark import expect
 from rivermark.operators import TumblingWindow, per_window
 from rivermark.quality import no_overlap
 
@@ -43,35 +43,30 @@ def resample_to_hours(temperatures: DataFrame) -> DataFrame:
 
 
 HOURLY: Final = ARCHIVE.stream(
-    reads=(TEMPERATURES,),
+    "readings/hourly",
+    (
+        "sensor_id string COMMENT 'The sensor: what its file is named after.', "
+        "window_start timestamp, window_end timestamp, "
+        "readings long COMMENT 'How many readings.', "
+        f"average {RECORDED} COMMENT 'Average temperature (degrees Fahrenheit).', "
+        f"minimum {RECORDED} COMMENT 'Lowest temperature (degrees Fahrenheit).', "
+        f"maximum {RECORDED} COMMENT 'Highest temperature (degrees Fahrenheit).'"
+    ),
+    reads=TEMPERATURES,
     build=resample_to_hours,
-    writes=Table(
-        name="readings/hourly",
-        schema=(
-            "sensor_id string COMMENT 'The sensor: what its file is named after.', "
-            "window_start timestamp, window_end timestamp, "
-            "readings long COMMENT 'How many readings.', "
-            f"average {RECORDED} COMMENT 'Average temperature (degrees Fahrenheit).', "
-            f"minimum {RECORDED} COMMENT 'Lowest temperature (degrees Fahrenheit).', "
-            f"maximum {RECORDED} COMMENT 'Highest temperature (degrees Fahrenheit).'"
-        ),
-        description="Average, lowest and highest temperature (F) per recorded sensor and hour.",
-        event_time="window_end",
-        keys=("sensor_id", "window_end"),
-        days=ARCHIVE.days("window_start"),
-    ),
+    description="Average, lowest and highest temperature (F) per recorded sensor and hour.",
+    keys=("sensor_id", "window_end"),
     kind="refresh",
-    suite=Suite(
-        expectations=(
-            expect.unique(("sensor_id", "window_end")),
-            expect.matches_regex("sensor_id", ".+"),
-            ORDERED_WINDOW,
-            no_overlap("sensor_id"),
-            ORDERED_EXTREMES,
-            expect.pair_ordered("minimum", "average"),
-            expect.pair_ordered("average", "maximum"),
-            expect.between("readings", 1),
-            usual_in_the_archive("window_start"),
-        ),
-    ),
+    expect=[
+        expect.unique(("sensor_id", "window_end")),
+        expect.matches_regex("sensor_id", ".+"),
+        ORDERED_WINDOW,
+        no_overlap("sensor_id"),
+        ORDERED_EXTREMES,
+        expect.pair_ordered("minimum", "average"),
+        expect.pair_ordered("average", "maximum"),
+        expect.between("readings", 1),
+        usual_in_the_archive("window_start"),
+    ],
+    may_be_empty=False,
 )

@@ -16,7 +16,8 @@ from assets.readings.library_messages import LIBRARY_COLUMNS, LIBRARY_MESSAGE
 from assets.readings.recorded import RECORDED_TEMPERATURE
 from assets.readings.room import OCCUPANCY_COLUMNS, ROOM_READING
 from assets.readings.sensors import SENSOR_READING
-from rivermark import Domain, FileSource, KafkaSource, Source, Suite, expect
+from rivermark import Domain, Suite, expect
+from rivermark.sources import FileSource, KafkaSource, Source
 
 OWNERS: Final = ("team:readings",)
 FIRST_DAY: Final = date(2013, 1, 1)
@@ -46,67 +47,60 @@ def sensors() -> Source:
 
 
 SENSOR_READINGS: Final = READINGS.ingest(
-    name="readings/sensor_readings",
+    "readings/sensor_readings",
     source=sensors(),
     contract=SENSOR_READING,
     lateness=LATENESS,
     description="Temperatures of many sensors as they came, repeats among them.",
-    days=READINGS.days("event_time"),
-    suite=Suite(
-        expectations=(
-            expect.between("sequence", 0),
-            expect.between("temperature", Decimal("-459.67")),
-            expect.between("temperature", COLDEST, HOTTEST, severity="warning"),
-            expect.matches_regex("sensor_id", ".+"),
-        ),
-        may_be_empty=True,
-    ),
+    days="event_time",
+    expect=[
+        expect.between("sequence", 0),
+        expect.between("temperature", Decimal("-459.67")),
+        expect.between("temperature", COLDEST, HOTTEST, severity="warning"),
+        expect.matches_regex("sensor_id", ".+"),
+    ],
 )
 
 THRESHOLDS: Final = ALERTS.ingest(
-    name="readings/thresholds",
+    "readings/thresholds",
     source=FileSource(folder="readings/thresholds", pattern="*.json,*.json.gz"),
     contract=THRESHOLD,
     lateness=LATENESS,
     description="From how many degrees on a change is a jump, told again and again.",
-    days=ALERTS.days("event_time"),
-    suite=Suite(
-        expectations=(expect.between("degrees", 0), expect.between("version", 0)),
-        may_be_empty=True,
-    ),
+    days="event_time",
+    expect=[
+        expect.between("degrees", 0),
+        expect.between("version", 0),
+    ],
 )
 
 SMOKE_LEVELS: Final = ALERTS.ingest(
-    name="readings/smoke_levels",
+    "readings/smoke_levels",
     source=FileSource(folder="readings/smoke_levels", pattern="*.json,*.json.gz"),
     contract=SMOKE_LEVEL,
     lateness=LATENESS,
     description="Whether there is much smoke, told each second.",
-    days=ALERTS.days("event_time"),
-    suite=Suite(
-        expectations=(expect.in_set("level", ("High", "Low"), severity="warning"),),
-        may_be_empty=True,
-    ),
+    days="event_time",
+    expect=[
+        expect.in_set("level", ("High", "Low"), severity="warning"),
+    ],
 )
 
 TEMPERATURES: Final = ARCHIVE.ingest(
-    name="readings/temperatures",
+    "readings/temperatures",
     source=FileSource(folder="readings/temperatures", pattern="*.csv,*.csv.gz", format="csv"),
     contract=RECORDED_TEMPERATURE,
     lateness=None,
     description="Recorded temperature series, one file a sensor, whose name is the sensor's.",
-    days=ARCHIVE.days("event_time"),
-    suite=Suite(
-        expectations=(
-            expect.between("temperature", COLDEST, HOTTEST, severity="warning"),
-            usual_in_the_archive("event_time"),
-        ),
-        may_be_empty=True,
-    ),
+    days="event_time",
+    expect=[
+        expect.between("temperature", COLDEST, HOTTEST, severity="warning"),
+        usual_in_the_archive("event_time"),
+    ],
 )
 
 LIBRARY: Final = LIBRARY_ARCHIVE.ingest(
-    name="readings/library",
+    "readings/library",
     source=FileSource(
         folder="readings/library",
         pattern="*.txt,*.txt.gz",
@@ -119,11 +113,11 @@ LIBRARY: Final = LIBRARY_ARCHIVE.ingest(
     contract=LIBRARY_MESSAGE,
     lateness=None,
     description="Messages of the sensor nodes in a library, repeats among them.",
-    days=LIBRARY_ARCHIVE.days("event_time"),
-    suite=Suite(
-        expectations=(expect.between("node", 1), expect.between("sequence", 0)),
-        may_be_empty=True,
-    ),
+    days="event_time",
+    expect=[
+        expect.between("node", 1),
+        expect.between("sequence", 0),
+    ],
 )
 
 
@@ -139,7 +133,7 @@ ROOM_SUITE: Final = Suite(
 )
 
 OCCUPANCY: Final = ARCHIVE.ingest(
-    name="readings/occupancy",
+    "readings/occupancy",
     source=FileSource(
         folder="readings/occupancy",
         pattern="*.txt,*.txt.gz",
@@ -150,16 +144,16 @@ OCCUPANCY: Final = ARCHIVE.ingest(
     contract=ROOM_READING,
     lateness=None,
     description="Climate of an office room, about once a minute.",
-    days=ARCHIVE.days("event_time"),
+    days="event_time",
     suite=ROOM_SUITE,
 )
 
 OCCUPANCY_RESAVED: Final = ARCHIVE.ingest(
-    name="readings/occupancy_resaved",
+    "readings/occupancy_resaved",
     source=FileSource(folder="readings/occupancy_resaved", pattern="*.csv,*.csv.gz", format="csv"),
     contract=ROOM_READING,
     lateness=None,
     description="Climate of an office room after a spreadsheet saved it: dates to the minute.",
-    days=ARCHIVE.days("event_time"),
+    days="event_time",
     suite=ROOM_SUITE,
 )

@@ -10,7 +10,8 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Annotated, Final
 
-from rivermark import ColumnType, Contract, Field, Rule
+from rivermark import Contract, Field, Rule
+from rivermark.process import ColumnType
 
 TEMPERATURE: Final = "decimal(9,4)"
 Temperature = Annotated[Decimal, ColumnType(TEMPERATURE)]

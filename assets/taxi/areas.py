@@ -16,22 +16,10 @@ from pyspark.sql import functions as F
 
 from assets.taxi.grid import EAST, NORTH, SOUTH, WEST, cell, cells
 from assets.taxi.ingest import BROKERS, FIRST_DAY, RIDE_EVENTS
-from rivermark import (
-    Contract,
-    Domain,
-    Field,
-    FileSource,
-    Ingest,
-    Output,
-    RealTimeSink,
-    Rule,
-    Stream,
-    Suite,
-    Table,
-    columns,
-    expect,
-)
+from rivermark import Contract, Domain, Field, Ingest, Output, Rule, Stream, columns, expect
 from rivermark.operators import validity
+from rivermark.sinks import RealTimeSink
+from rivermark.sources import FileSource
 
 TOPIC: Final = "TAXI_AREA_ALERTS"
 """The variable of the environment that names the topic of the alerts, where there is one."""
@@ -74,16 +62,14 @@ AREA: Final = Contract(
     ),
 )
 
-STARTS_IN_AREAS: Final = Table(
-    name="taxi/starts_in_areas",
-    schema=columns(
+STARTS_IN_AREAS: Final = ALERTS.table(
+    "taxi/starts_in_areas",
+    columns(
         "ride_id long, area string, event_time timestamp, taxi_id long, start_lon double, "
         "start_lat double, west double, east double, south double, north double"
     ),
     description="Rides that started within an area, with its borders at that time (degrees).",
-    event_time="event_time",
     keys=("ride_id", "area"),
-    days=ALERTS.days("event_time"),
     personal=("taxi_id",),
 )
 
@@ -122,24 +108,21 @@ def area_streams(
 ) -> tuple[Ingest, Stream]:
     """The areas, and the alerts of rides; both are deployed where rides come from a topic."""
     areas = ALERTS.ingest(
-        name="taxi/areas",
+        "taxi/areas",
         source=FileSource(folder="taxi/areas", pattern="*.json"),
         contract=AREA,
         kind="lookup",
-        keys=("area",),
+        keys="area",
         description="Areas of New York by their borders in degrees, from their time on.",
-        suite=Suite(
-            expectations=(
-                expect.between("west", WEST, EAST, allow_null_share=1.0),
-                expect.between("east", WEST, EAST, allow_null_share=1.0),
-                expect.between("south", SOUTH, NORTH, allow_null_share=1.0),
-                expect.between("north", SOUTH, NORTH, allow_null_share=1.0),
-            ),
-            may_be_empty=True,
-        ),
+        expect=[
+            expect.between("west", WEST, EAST, allow_null_share=1.0),
+            expect.between("east", WEST, EAST, allow_null_share=1.0),
+            expect.between("south", SOUTH, NORTH, allow_null_share=1.0),
+            expect.between("north", SOUTH, NORTH, allow_null_share=1.0),
+        ],
     )
     alerts = ALERTS.stream(
-        reads=(rides,),
+        reads=rides,
         static=(areas.versions,),
         build=starts_in_areas,
         writes=(
@@ -147,14 +130,11 @@ def area_streams(
                 STARTS_IN_AREAS, sinks=(RealTimeSink(topic=topic, brokers=brokers, every=every),)
             ),
         ),
-        suite=Suite(
-            expectations=(
-                expect.no_rows_where(
-                    "NOT (start_lon BETWEEN west AND east AND start_lat BETWEEN south AND north)",
-                    name="a ride starts within its area",
-                ),
+        expect=[
+            expect.no_rows_where(
+                "NOT (start_lon BETWEEN west AND east AND start_lat BETWEEN south AND north)",
+                name="a ride starts within its area",
             ),
-            may_be_empty=True,
-        ),
+        ],
     )
     return areas, alerts

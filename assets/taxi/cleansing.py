@@ -25,7 +25,7 @@ from assets.taxi.ingest import (
     TAXI,
 )
 from assets.taxi.rides import RIDE_EVENT
-from rivermark import Output, Suite, Table, columns, expect
+from rivermark import Output, Suite, columns, expect
 from rivermark.operators import first_of_each
 
 RIDE: Final = RIDE_EVENT.columns()
@@ -37,23 +37,19 @@ OUTSIDE: Final = columns(
     "outside string COMMENT 'Which ends lie outside the city: start, end, or start and end.'"
 )
 
-CLEAN_RIDES_TABLE: Final = Table(
-    name="taxi/clean_rides",
-    schema=StructType([*RIDE, *CELLS]),
-    description="Ride events inside New York, each once, with the grid cells of start and end.",
-    event_time="event_time",
+CLEAN_RIDES_TABLE: Final = TAXI.table(
+    "taxi/clean_rides",
+    StructType([*RIDE, *CELLS]),
+    description=("Ride events inside New York, each once, with the grid cells of start and end."),
     keys=RIDE_EVENT.keys,
-    days=TAXI.days("event_time"),
     personal=PERSONAL,
 )
 
-RIDES_OUTSIDE: Final = Table(
-    name="taxi/rides_outside_city",
-    schema=StructType([*RIDE, *OUTSIDE]),
+RIDES_OUTSIDE: Final = TAXI.table(
+    "taxi/rides_outside_city",
+    StructType([*RIDE, *OUTSIDE]),
     description="Ride events left out because their start, end or both lie outside New York.",
-    event_time="event_time",
     keys=RIDE_EVENT.keys,
-    days=TAXI.days("event_time"),
     personal=PERSONAL,
 )
 
@@ -80,7 +76,7 @@ def cleanse_fares(fare_events: DataFrame) -> DataFrame:
 
 
 CLEAN_RIDES: Final = TAXI.stream(
-    reads=(RIDE_EVENTS,),
+    reads=RIDE_EVENTS,
     build=cleanse_rides,
     writes=(
         Output(CLEAN_RIDES_TABLE, lambda: F.col("outside").isNull()),
@@ -103,35 +99,35 @@ CLEAN_RIDES: Final = TAXI.stream(
     volume="events",
     lateness=LATENESS,
     margin=LATENESS,
-    suite=Suite(
-        expectations=(
-            expect.unique(("ride_id", "is_start")),
-            expect.between("start_lon", WEST, EAST),
-            expect.between("end_lon", WEST, EAST),
-            expect.between("start_lat", SOUTH, NORTH),
-            expect.between("end_lat", SOUTH, NORTH),
-            expect.between("start_cell", 0, LAST_CELL),
-            expect.between("end_cell", 0, LAST_CELL),
-            ONLY_AN_END_HAS_AN_END,
-            expect.between("passenger_count", 1, 6, allow_null_share=0.05, severity="warning"),
-        ),
-    ),
+    expect=[
+        expect.unique(("ride_id", "is_start")),
+        expect.between("start_lon", WEST, EAST),
+        expect.between("end_lon", WEST, EAST),
+        expect.between("start_lat", SOUTH, NORTH),
+        expect.between("end_lat", SOUTH, NORTH),
+        expect.between("start_cell", 0, LAST_CELL),
+        expect.between("end_cell", 0, LAST_CELL),
+        ONLY_AN_END_HAS_AN_END,
+        expect.between("passenger_count", 1, 6, allow_null_share=0.05, severity="warning"),
+    ],
+    may_be_empty=False,
 )
 
 CLEAN_FARES: Final = TAXI.stream(
-    reads=(FARE_EVENTS,),
+    "taxi/clean_fares",
+    FARE_EVENT.columns(),
+    reads=FARE_EVENTS,
     build=cleanse_fares,
-    writes=Table(
-        name="taxi/clean_fares",
-        schema=FARE_EVENT.columns(),
-        description="What each ride cost, each fare once, wherever its ride went.",
-        event_time="event_time",
-        keys=FARE_EVENT.keys,
-        days=TAXI.days("event_time"),
-        personal=PERSONAL,
-    ),
+    description="What each ride cost, each fare once, wherever its ride went.",
+    keys=FARE_EVENT.keys,
+    personal=PERSONAL,
     volume="events",
     lateness=LATENESS,
     margin=LATENESS,
-    suite=Suite(expectations=(expect.unique("ride_id"), NO_NEGATIVE_PART, PLAUSIBLE_FARE)),
+    expect=[
+        expect.unique("ride_id"),
+        NO_NEGATIVE_PART,
+        PLAUSIBLE_FARE,
+    ],
+    may_be_empty=False,
 )

@@ -71,13 +71,11 @@ def lone_fares() -> Column:
 
 
 def _table(name: str, schema: StructType, description: str) -> Table:
-    return Table(
-        name=name,
-        schema=schema,
+    return TAXI.table(
+        name,
+        schema,
         description=description,
-        event_time="event_time",
-        keys=("ride_id",),
-        days=TAXI.days("event_time"),
+        keys="ride_id",
         personal=PERSONAL,
     )
 
@@ -121,14 +119,13 @@ RIDES_WITH_FARES: Final = TAXI.stream(
     ),
     description="Each ride inside the city beside what it cost; rides and fares left alone.",
     margin=WAITING,
-    suite=Suite(
-        expectations=(
-            expect.unique("ride_id"),
-            expect.not_null("event_time"),
-            expect.not_null("start_cell"),
-            expect.not_null("total_fare"),
-        ),
-    ),
+    expect=[
+        expect.unique("ride_id"),
+        expect.not_null("event_time"),
+        expect.not_null("start_cell"),
+        expect.not_null("total_fare"),
+    ],
+    may_be_empty=False,
 )
 """Its rows are final, but not in order: a lone ride may come after a pair that is younger by twice
 `WAITING` and the inputs' lateness. Readers of its tables must declare that much lateness."""

@@ -13,7 +13,8 @@ from assets.taxi.fares import FARE_EVENT
 from assets.taxi.rides import RIDE_EVENT
 from assets.taxi.trip_events import TRIP_EVENT
 from assets.taxi.trips.zones import LAST as LAST_ZONE
-from rivermark import Domain, Expectation, FileSource, KafkaSource, Source, Suite, expect
+from rivermark import Domain, Expectation, expect
+from rivermark.sources import FileSource, KafkaSource, Source
 
 LATENESS: Final = timedelta(seconds=60)
 """How far a ride or fare may lag behind the newest one: the delay that the training assumes."""
@@ -53,62 +54,58 @@ def events_of(folder: str) -> Source:
 
 
 RIDE_EVENTS: Final = TAXI.ingest(
-    name="taxi/ride_events",
+    "taxi/ride_events",
     source=events_of("taxi/rides"),
     contract=RIDE_EVENT,
     lateness=LATENESS,
     description="The START and the END of each ride as they came, repeats among them.",
-    days=TAXI.days("event_time"),
+    days="event_time",
     personal=PERSONAL,
-    suite=Suite(
-        expectations=(
-            ONLY_AN_END_HAS_AN_END,
-            expect.pair_ordered("start_time", "end_time", allow_null_share=1.0),
-            expect.between("start_lon", -180, 180),
-            expect.between("start_lat", -90, 90),
-            expect.between("end_lon", -180, 180),
-            expect.between("end_lat", -90, 90),
-            expect.between("passenger_count", 0, 9, allow_null_share=0.05, severity="warning"),
-        ),
-        may_be_empty=True,
-    ),
+    expect=[
+        ONLY_AN_END_HAS_AN_END,
+        expect.pair_ordered("start_time", "end_time", allow_null_share=1.0),
+        expect.between("start_lon", -180, 180),
+        expect.between("start_lat", -90, 90),
+        expect.between("end_lon", -180, 180),
+        expect.between("end_lat", -90, 90),
+        expect.between("passenger_count", 0, 9, allow_null_share=0.05, severity="warning"),
+    ],
 )
 
 FARE_EVENTS: Final = TAXI.ingest(
-    name="taxi/fare_events",
+    "taxi/fare_events",
     source=events_of("taxi/fares"),
     contract=FARE_EVENT,
     lateness=LATENESS,
     description="What each ride cost, as it came, repeats among it.",
-    days=TAXI.days("event_time"),
+    days="event_time",
     personal=PERSONAL,
     money="total_fare",
-    suite=Suite(
-        expectations=(NO_NEGATIVE_PART, expect.between("total_fare", 0), PLAUSIBLE_FARE),
-        may_be_empty=True,
-    ),
+    expect=[
+        NO_NEGATIVE_PART,
+        expect.between("total_fare", 0),
+        PLAUSIBLE_FARE,
+    ],
 )
 
 TRIP_EVENTS: Final = TAXI.ingest(
-    name="taxi/trip_events",
+    "taxi/trip_events",
     source=events_of("taxi/trip_events"),
     contract=TRIP_EVENT,
     lateness=TRIP_LATENESS,
-    description="Recorded TLC trips, replayed as STARTs and ENDs in the order of their happening.",
-    days=TAXI.days("event_time", start=FIRST_TRIP_DAY),
-    suite=Suite(
-        expectations=(
-            expect.no_rows_where(
-                "CASE WHEN is_start THEN pickup_zone ELSE dropoff_zone END IS NULL",
-                name="an event has a zone",
-            ),
-            expect.between("pickup_zone", 1, LAST_ZONE, allow_null_share=1.0, severity="warning"),
-            expect.between("dropoff_zone", 1, LAST_ZONE, allow_null_share=1.0, severity="warning"),
-            expect.no_rows_where(
-                "is_start AND total IS NOT NULL", name="only an END knows what was charged"
-            ),
-        ),
-        # Trips are replayed on demand.
-        may_be_empty=True,
+    description=(
+        "Recorded TLC trips, replayed as STARTs and ENDs in the order of their happening."
     ),
+    days=TAXI.days("event_time", start=FIRST_TRIP_DAY),
+    expect=[
+        expect.no_rows_where(
+            "CASE WHEN is_start THEN pickup_zone ELSE dropoff_zone END IS NULL",
+            name="an event has a zone",
+        ),
+        expect.between("pickup_zone", 1, LAST_ZONE, allow_null_share=1.0, severity="warning"),
+        expect.between("dropoff_zone", 1, LAST_ZONE, allow_null_share=1.0, severity="warning"),
+        expect.no_rows_where(
+            "is_start AND total IS NOT NULL", name="only an END knows what was charged"
+        ),
+    ],
 )

@@ -8,21 +8,20 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Annotated, Any, ClassVar, Final
 
-import msgspec
 from pyspark.sql import DataFrame
 
 from assets.taxi.cleansing import CLEAN_RIDES
 from assets.taxi.grid import LAST_CELL
 from assets.taxi.ingest import TAXI
-from rivermark import Suite, Table, expect
-from rivermark.process import ColumnType, Context, KeyedProcess, Millis, ValueState
+from rivermark import expect
+from rivermark.process import ColumnType, Context, KeyedProcess, Millis, Record, ValueState
 from rivermark.process.spark import run_process
 
 MINUTE: Final = 60_000
 DAY: Final = 24 * 60 * MINUTE
 
 
-class FinishedRide(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class FinishedRide(Record):
     """A ride at its END."""
 
     ride_id: int
@@ -31,12 +30,12 @@ class FinishedRide(msgspec.Struct, frozen=True, array_like=True, gc=False):
     event_time: Millis
 
 
-class LongestRide(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class LongestRide(Record):
     """The longest ride from a cell so far, in whole minutes, at the time of its END."""
 
     start_cell: Annotated[int, ColumnType("int")]
-    event_time: Millis
-    minutes: int
+    event_time: Annotated[Millis, "When the ride ended (UTC)."]
+    minutes: Annotated[int, "Whole minutes from the start of the ride to its end."]
     ride_id: int
 
 
@@ -93,30 +92,21 @@ def finished(clean_rides: DataFrame) -> DataFrame:
 
 
 LONGEST_RIDES: Final = TAXI.stream(
-    reads=(CLEAN_RIDES,),
+    "taxi/longest_rides",
+    LongestRide,
+    reads=CLEAN_RIDES,
     build=run_process(LongestRidesOfDay, prepare=finished),
+    description=(
+        "The longest ride (whole minutes) from each grid cell and day (UTC), each time it was "
+        "beaten."
+    ),
+    keys=("start_cell", "ride_id"),
     # Its timers forget a day when that has ended; no result lies beyond it.
     margin=timedelta(0),
-    writes=Table.of(
-        LongestRide,
-        name="taxi/longest_rides",
-        description=(
-            "The longest ride (whole minutes) from each grid cell and day (UTC), each time it was "
-            "beaten."
-        ),
-        event_time="event_time",
-        keys=("start_cell", "ride_id"),
-        days=TAXI.days("event_time"),
-        comments={
-            "event_time": "When the ride ended (UTC).",
-            "minutes": "Whole minutes from the start of the ride to its end.",
-        },
-    ),
-    suite=Suite(
-        expectations=(
-            expect.unique(("start_cell", "ride_id")),
-            expect.between("start_cell", 0, LAST_CELL),
-            expect.between("minutes", 0),
-        ),
-    ),
+    expect=[
+        expect.unique(("start_cell", "ride_id")),
+        expect.between("start_cell", 0, LAST_CELL),
+        expect.between("minutes", 0),
+    ],
+    may_be_empty=False,
 )

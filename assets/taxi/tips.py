@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from assets.taxi.cleansing import CLEAN_FARES
 from assets.taxi.fares import SUM
 from assets.taxi.ingest import TAXI
-from rivermark import Suite, Table, expect
+from rivermark import expect
 from rivermark.operators import TumblingWindow, per_window
 from rivermark.quality import no_overlap
 
@@ -57,55 +57,45 @@ def best_of_each_hour(driver_tips: DataFrame) -> DataFrame:
 
 
 DRIVER_TIPS: Final = TAXI.stream(
-    reads=(CLEAN_FARES,),
+    "taxi/driver_tips",
+    (
+        "driver_id long, window_start timestamp, window_end timestamp, "
+        f"tips {SUM} COMMENT 'Sum of the tips (USD).', fares long COMMENT 'How many fares.'"
+    ),
+    reads=CLEAN_FARES,
     build=tips_per_driver,
-    writes=Table(
-        name="taxi/driver_tips",
-        schema=(
-            "driver_id long, window_start timestamp, window_end timestamp, "
-            f"tips {SUM} COMMENT 'Sum of the tips (USD).', fares long COMMENT 'How many fares.'"
-        ),
-        description="Tips (USD) and fares per driver and hour of UTC.",
-        event_time="window_end",
-        keys=("driver_id", "window_end"),
-        days=TAXI.days("window_start"),
-        personal=("driver_id",),
-    ),
-    suite=Suite(
-        expectations=(
-            expect.unique(("driver_id", "window_end")),
-            ORDERED_WINDOW,
-            ONE_HOUR,
-            no_overlap("driver_id"),
-            expect.between("tips", 0, MOST_TIPS),
-            expect.between("fares", 1),
-        ),
-    ),
+    description="Tips (USD) and fares per driver and hour of UTC.",
+    keys=("driver_id", "window_end"),
+    personal=("driver_id",),
+    expect=[
+        expect.unique(("driver_id", "window_end")),
+        ORDERED_WINDOW,
+        ONE_HOUR,
+        no_overlap("driver_id"),
+        expect.between("tips", 0, MOST_TIPS),
+        expect.between("fares", 1),
+    ],
+    may_be_empty=False,
 )
 
 HOURLY_WINNERS: Final = TAXI.stream(
-    reads=(DRIVER_TIPS,),
+    "taxi/hourly_winners",
+    f"window_start timestamp, window_end timestamp, driver_id long, tips {SUM}",
+    reads=DRIVER_TIPS,
     build=best_of_each_hour,
-    writes=Table(
-        name="taxi/hourly_winners",
-        schema=f"window_start timestamp, window_end timestamp, driver_id long, tips {SUM}",
-        description="The driver with the most tips (USD) in each hour of UTC.",
-        event_time="window_end",
-        keys=("window_end",),
-        days=TAXI.days("window_start"),
-        personal=("driver_id",),
-    ),
+    description="The driver with the most tips (USD) in each hour of UTC.",
+    keys="window_end",
+    personal=("driver_id",),
     lateness=timedelta(0),
-    suite=Suite(
-        expectations=(
-            expect.unique("window_end"),
-            ORDERED_WINDOW,
-            ONE_HOUR,
-            no_overlap(()),
-            expect.not_null("driver_id"),
-            expect.between("tips", 0, MOST_TIPS),
-        ),
-    ),
+    expect=[
+        expect.unique("window_end"),
+        ORDERED_WINDOW,
+        ONE_HOUR,
+        no_overlap(()),
+        expect.not_null("driver_id"),
+        expect.between("tips", 0, MOST_TIPS),
+    ],
+    may_be_empty=False,
 )
 """No lateness: all drivers of an hour are committed together, in the order of hours, so nothing of
 an hour comes after it. With any lateness a winner would be known only when the next hour ends."""

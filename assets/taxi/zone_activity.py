@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from assets.taxi.ingest import FIRST_TRIP_DAY, TAXI, TRIP_EVENTS, TRIP_LATENESS
 from assets.taxi.trip_events import TRIP_EVENT
 from assets.taxi.trips.zones import LAST as LAST_ZONE
-from rivermark import Suite, Table, expect
+from rivermark import expect
 from rivermark.operators import TumblingWindow, first_of_each, per_window
 from rivermark.quality import no_overlap
 
@@ -37,34 +37,25 @@ def count_starts_and_ends(trip_events: DataFrame) -> DataFrame:
 
 
 ZONE_ACTIVITY: Final = TAXI.stream(
-    reads=(TRIP_EVENTS,),
-    build=count_starts_and_ends,
-    writes=Table(
-        name="taxi/zone_activity",
-        schema=(
-            "zone int COMMENT 'Taxi zone of the TLC.', "
-            "window_start timestamp, window_end timestamp, "
-            "starts long COMMENT 'Trips that began there.', "
-            "ends long COMMENT 'Trips that ended there.'"
-        ),
-        description=(
-            "Trips that began and ended in each taxi zone, per quarter of an hour of UTC."
-        ),
-        event_time="window_end",
-        keys=("zone", "window_end"),
-        days=TAXI.days("window_start", start=FIRST_TRIP_DAY),
+    "taxi/zone_activity",
+    (
+        "zone int COMMENT 'Taxi zone of the TLC.', "
+        "window_start timestamp, window_end timestamp, "
+        "starts long COMMENT 'Trips that began there.', "
+        "ends long COMMENT 'Trips that ended there.'"
     ),
+    reads=TRIP_EVENTS,
+    build=count_starts_and_ends,
+    description="Trips that began and ended in each taxi zone, per quarter of an hour of UTC.",
+    keys=("zone", "window_end"),
+    days=TAXI.days("window_start", start=FIRST_TRIP_DAY),
     lateness=TRIP_LATENESS,
     margin=TRIP_LATENESS,
-    suite=Suite(
-        expectations=(
-            expect.unique(("zone", "window_end")),
-            expect.pair_ordered("window_start", "window_end", strictly=True),
-            no_overlap("zone"),
-            expect.between("zone", 1, LAST_ZONE),
-            expect.no_rows_where("starts + ends < 1", name="a zone with a row has had a trip"),
-        ),
-        # Trips are replayed on demand.
-        may_be_empty=True,
-    ),
+    expect=[
+        expect.unique(("zone", "window_end")),
+        expect.pair_ordered("window_start", "window_end", strictly=True),
+        no_overlap("zone"),
+        expect.between("zone", 1, LAST_ZONE),
+        expect.no_rows_where("starts + ends < 1", name="a zone with a row has had a trip"),
+    ],
 )

@@ -6,7 +6,8 @@ from datetime import date, timedelta
 from typing import Final
 
 from assets.web.page_views import PAGE_VIEW
-from rivermark import Domain, FileSource, Suite, expect
+from rivermark import Domain, expect
+from rivermark.sources import FileSource
 
 WEB: Final = Domain("web", owners=("team:web",), first_day=date(2020, 1, 1))
 
@@ -14,20 +15,16 @@ LATENESS: Final = timedelta(minutes=1)
 """How far a page view may lag behind the newest one: phones send when they have a network."""
 
 PAGE_VIEWS: Final = WEB.ingest(
-    name="web/page_views",
+    "web/page_views",
     source=FileSource(folder="web/page_views", pattern="*.json,*.json.gz"),
     contract=PAGE_VIEW,
     lateness=LATENESS,
     description="Page views, clicks and purchases as they came, repeats among them.",
-    days=WEB.days("event_time"),
+    days="event_time",
     personal=("user_id",),
-    suite=Suite(
-        expectations=(
-            expect.between("number", 0),
-            expect.in_set("action", ("view", "click", "purchase"), severity="warning"),
-            expect.in_set("device", ("phone", "desktop"), severity="warning"),
-        ),
-        # Page views land only on request.
-        may_be_empty=True,
-    ),
+    expect=[
+        expect.between("number", 0),
+        expect.in_set("action", ("view", "click", "purchase"), severity="warning"),
+        expect.in_set("device", ("phone", "desktop"), severity="warning"),
+    ],
 )

@@ -7,18 +7,16 @@ events exactly a gap apart belong together, as in Spark's session windows.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import ClassVar, Final
+from typing import Annotated, ClassVar, Final
 
-import msgspec
-
-from rivermark.process import Millis, SideOutput
+from rivermark.process import Millis, Record, SideOutput
 from rivermark.process.windows import Sessions, WindowAggregate, WindowContext
 
 GAPS: Final = {"phone": timedelta(minutes=10), "desktop": timedelta(minutes=30)}
 LONGEST_GAP: Final = max(GAPS.values())
 
 
-class Visit(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class Visit(Record):
     """A page view as sessions need it."""
 
     user_id: str
@@ -28,7 +26,7 @@ class Visit(msgspec.Struct, frozen=True, array_like=True, gc=False):
     device: str
 
 
-class Seen(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class Seen(Record):
     """State of an open session: the numbers of its events, once each, and of its purchases.
 
     Events are added in place: a bot has many of them, and a copy for each would cost their square.
@@ -38,14 +36,14 @@ class Seen(msgspec.Struct, frozen=True, array_like=True, gc=False):
     purchases: set[int]
 
 
-class Session(msgspec.Struct, frozen=True):
+class Session(Record):
     """A session from its first event to a gap after its last."""
 
     user_id: str
-    session_start: Millis
-    session_end: Millis
-    events: int
-    purchases: int
+    session_start: Annotated[Millis, "Time of the first event (UTC)."]
+    session_end: Annotated[Millis, "When the gap after the last event was over (UTC)."]
+    events: Annotated[int, "How many events, repeats left out."]
+    purchases: Annotated[int, "How many of them are purchases."]
 
 
 def gap_of(visit: Visit) -> timedelta:

@@ -8,7 +8,8 @@ from typing import Any
 from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
 from pyspark.sql.types import StructType
 
-from rivermark import Contract, Field, Ingest, PythonDataSource
+from rivermark import Contract, Field, Ingest
+from rivermark.sources import PythonDataSource
 
 Offset = dict[str, int]
 Record = tuple[Any, ...]

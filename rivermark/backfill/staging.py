@@ -34,8 +34,6 @@ from rivermark.runtime.spark.input_size import DRIVER_BYTES
 if TYPE_CHECKING:
     from pyarrow import dataset
 
-FORMERLY_STAGED: Final = "_staged"
-"""Where releases before the rooms staged rows; a killed run may have left some."""
 REHEARSALS: Final = "rehearsals"
 FOR_TABLE: Final = "_goes_to_"
 """Prefix of the columns that say for which tables of the stream a row is."""
@@ -160,8 +158,7 @@ def keep_rehearsed(
 def remove_old(lake: Lake, before: datetime) -> list[str]:
     """Remove rehearsals, and what a killed run left staged, older than that moment."""
     removed = []
-    rehearsals, former = f"{lake.root}/{REHEARSALS}", f"{lake.root}/{FORMERLY_STAGED}"
-    for folder in (rehearsals, lake.staged_runs(), former):
+    for folder in (f"{lake.root}/{REHEARSALS}", lake.staged_runs()):
         store, path = filesystem(folder)
         for info in store.get_file_info(fs.FileSelector(path, allow_not_found=True)):
             if info.type == fs.FileType.Directory and info.mtime and info.mtime < before:

@@ -42,22 +42,18 @@ DOMAIN_PANEL: Final = "Commands of the domains"
 
 @dataclass(frozen=True)
 class Declared:
-    """A command by name: where its function, or the group of its own commands, is declared.
-
-    A command that was renamed also runs under its former name, which help does not list.
-    """
+    """A command by name: where its function, or the group of its own commands, is declared."""
 
     name: str
     target: str
     panel: str
-    former_name: str | None = None
 
 
 class LazyCommand(TyperCommand):
     """A command that is imported when it runs; its help is read from the source."""
 
-    def __init__(self, declared: Declared, load: Callable[[], Any], *, hidden: bool = False):
-        super().__init__(declared.name, rich_help_panel=declared.panel, hidden=hidden)
+    def __init__(self, declared: Declared, load: Callable[[], Any]) -> None:
+        super().__init__(declared.name, rich_help_panel=declared.panel)
         self.declared = declared
         self._load = load
 
@@ -90,9 +86,7 @@ class CommandGroup(TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         for each in self.declared:
-            for name in filter(None, (each.name, each.former_name)):
-                hidden = name != each.name
-                self.commands[name] = LazyCommand(each, _loading(each), hidden=hidden)
+            self.commands[each.name] = LazyCommand(each, _loading(each))
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Own commands in their order, then the domains'."""

@@ -8,7 +8,7 @@ import dagster as dg
 
 from rivermark.dagster.jobs.asset_job import AssetJob
 from rivermark.dagster.jobs.checks import suites_job, watch_job
-from rivermark.dagster.jobs.dashboard import trust_job, trust_schedule
+from rivermark.dagster.jobs.dashboard import dashboard_job, dashboard_schedule
 from rivermark.dagster.jobs.day_reports import report_days_job
 from rivermark.dagster.jobs.desired_state import desired_state_job
 from rivermark.dagster.jobs.erasure import erase_job
@@ -42,9 +42,9 @@ def clockwork_of(topology: Topology) -> Clockwork:
     groups = list(topology.groups())
     live = [live_job(topology, group) for group in groups]
     catch_up = {group: catch_up_job(topology, group) for group in groups}
-    watch, suites, trust = watch_job(topology), suites_job(topology), trust_job()
+    watch, suites, dashboard = watch_job(topology), suites_job(topology), dashboard_job()
     schedules = [catch_up_schedule(group, job) for group, job in catch_up.items()]
-    schedules += [watch_schedule(topology, watch), trust_schedule(topology, trust)]
+    schedules += [watch_schedule(topology, watch), dashboard_schedule(topology, dashboard)]
     maintaining = upkeep_job(topology)
     merging = merge_late_job(topology)
     schedules += [merge_late_schedule(topology, merging), upkeep_schedule(maintaining)]
@@ -55,7 +55,7 @@ def clockwork_of(topology: Topology) -> Clockwork:
             *live,
             *catch_up.values(),
             watch,
-            trust,
+            dashboard,
             *([suites] if suites is not None else []),
             merging,
             replay_ingest_job(topology),

@@ -44,7 +44,7 @@ def checks_of(topology: Topology, starts: Starts) -> list[dg.AssetChecksDefiniti
             stream_checks("claims", group, [c for s in streams for c in checks_of_stream(s)]),
             # Evaluated by maintenance each night.
             stream_checks("versions", group, retained),
-            *([stream_checks("trust", group, complete)] if complete else ()),
+            *([stream_checks("completeness", group, complete)] if complete else ()),
             *day_checks(topology, group, starts),
             suite_checks(topology, group),
             *day_suite_checks(topology, group, starts),

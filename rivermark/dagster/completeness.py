@@ -13,8 +13,8 @@ from rivermark.dagster.days import Starts, day_check
 from rivermark.dagster.jobs.check_results import asset_check_result, unanswered
 from rivermark.dagster.jobs.dashboard import (
     DASHBOARD,
+    DASHBOARD_GROUP,
     LATENESS,
-    TRUST_GROUP,
     chart_of,
     proposals_table,
 )
@@ -47,13 +47,13 @@ def day_checks(topology: Topology, group: str, starts: Starts) -> list[dg.AssetC
     ]
 
 
-def trust_assets(topology: Topology) -> list[dg.AssetsDefinition]:
+def dashboard_assets(topology: Topology) -> list[dg.AssetsDefinition]:
     """The dashboard, and the proposals for the lateness that ingests allow."""
     live = [s for s in topology.streams if isinstance(s, Ingest) and s.lateness is not None]
 
     @dg.asset(
         key=table_key(DASHBOARD),
-        group_name=TRUST_GROUP,
+        group_name=DASHBOARD_GROUP,
         kinds={"html"},
         description=(
             "One page for any browser, without network: days by hour, late rows, throughput, "
@@ -87,7 +87,7 @@ def trust_assets(topology: Topology) -> list[dg.AssetsDefinition]:
 
     @dg.asset(
         key=table_key(LATENESS),
-        group_name=TRUST_GROUP,
+        group_name=DASHBOARD_GROUP,
         kinds={"svg"},
         description="Which lateness each ingest should allow, by how late its rows really were.",
     )

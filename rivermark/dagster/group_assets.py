@@ -10,7 +10,7 @@ from pathlib import Path
 
 import dagster as dg
 
-from rivermark.dagster.completeness import trust_assets
+from rivermark.dagster.completeness import dashboard_assets
 from rivermark.dagster.days import Starts
 from rivermark.dagster.jobs.hosting import Host
 from rivermark.dagster.jobs.names import by_days, days_operation, days_pool, in_order, operation
@@ -40,7 +40,7 @@ def assets_of(
     for group in topology.groups():
         assets.append(hosted_assets(topology, group, state))
         assets += daily_assets(topology, group, state, starts)
-    return [*assets, *trust_assets(topology)]
+    return [*assets, *dashboard_assets(topology)]
 
 
 def hosted_assets(topology: Topology, group: str, state: Path) -> dg.AssetsDefinition:

@@ -90,7 +90,7 @@ class CommitLog:
         """The commits of the log, newest first; then those that maintenance recorded.
 
         Of what is no longer in the log these are the newest batch of each stream, so that one
-        which stood still knows its place (rivermark/lake/maintenance/batch_markers.py).
+        which stood still knows its place (rivermark/lake/maintenance/vacuum.py).
         """
         first, kept = 0, None
         for commit in self.backwards():

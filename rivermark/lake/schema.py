@@ -6,18 +6,19 @@ from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
-from deltalake import DeltaTable, Schema
+from deltalake import DeltaTable, Schema, write_deltalake
 from deltalake.schema import Field as DeltaField
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import DataType, DecimalType, StructField, StructType
 
 from rivermark.lake.append.version_checksum import write_checksum
-from rivermark.lake.delta import delta_table
+from rivermark.lake.commit_metadata import commit_properties
+from rivermark.lake.delta import dataset_of, delta_table, read_batches
 from rivermark.lake.durable import sync_in
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock, sync_commits
 from rivermark.lake.retention import retention_of, retention_properties
-from rivermark.lake.widening import is_wider, widen_columns, widened_columns
+from rivermark.lake.unbounded import writer_options
 from rivermark.model.errors import TableSchemaMismatch
 from rivermark.model.table import Table
 
@@ -118,3 +119,47 @@ def _json(table: DeltaTable) -> dict[str, object]:
 
     schema: dict[str, object] = json.loads(table.schema().to_json())
     return schema
+
+
+WIDENED: Final = "widened"
+"""Key of a commit's metadata: the columns whose type it made wider."""
+
+
+def is_wider(declared: DataType, on_disk: DataType) -> bool:
+    """True if a type is a decimal with more digits before the point, and as many behind it."""
+    if not isinstance(declared, DecimalType) or not isinstance(on_disk, DecimalType):
+        return False
+    return declared.scale == on_disk.scale and declared.precision > on_disk.precision
+
+
+def widen_columns(table: DeltaTable, schema: pa.Schema, names: list[str]) -> None:
+    """Write the rows of an opened table with these columns of the schema in place of its own.
+
+    One commit, which readers by stream skip; the caller holds the table's commit lock.
+    """
+    of_disk = pa.schema(table.schema().to_arrow())
+    fields = [schema.field(f.name) if f.name in names else f for f in of_disk]
+    wider = pa.schema(fields)
+    rows = (
+        part
+        for batch in read_batches(dataset_of(table))
+        for part in pa.Table.from_batches([batch]).cast(wider).to_batches()
+    )
+    write_deltalake(
+        table,
+        pa.RecordBatchReader.from_batches(wider, rows),
+        mode="overwrite",
+        schema_mode="overwrite",
+        commit_properties=commit_properties({WIDENED: names}),
+        **writer_options(table),
+    )
+    write_checksum(table.table_uri, table.version())
+
+
+def widened_columns(declared: StructType, on_disk: StructType) -> list[str]:
+    """The columns that are wider in the declaration."""
+    return [
+        field.name
+        for field in declared.fields
+        if field.name in on_disk.names and is_wider(field.dataType, on_disk[field.name].dataType)
+    ]

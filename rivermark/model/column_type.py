@@ -1,8 +1,11 @@
-"""Storage type of a record's field, where its Python type alone does not say it."""
+"""Records that are stored, and the storage type of a field whose Python type does not say it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import dataclass_transform
+
+import msgspec
 
 
 @dataclass(frozen=True)
@@ -16,3 +19,16 @@ class ColumnType:
     """
 
     ddl: str
+
+
+@dataclass_transform(frozen_default=True)
+class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A row as a value: events, results and state of process functions.
+
+        class LongRide(Record):
+            ride_id: int
+            alert_time: Annotated[Millis, "When the ride had lasted two hours (UTC)."]
+
+    A frozen `msgspec.Struct` that is encoded as a list and left alone by the garbage collector. Its
+    docstring describes the table of its rows, and a text beside a field's type its column.
+    """

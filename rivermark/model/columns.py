@@ -86,7 +86,7 @@ def schema_of(record: type[msgspec.Struct]) -> StructType:
 
     int is `long`, float `double`, str (and a Literal of texts) `string`, datetime `timestamp`; a
     list, a dict and a record in a record are `array`, `map` and `struct`. `Annotated` with a
-    ColumnType says otherwise, and must for a Decimal.
+    ColumnType says otherwise, and must for a Decimal; `Annotated` with a text describes the column.
 
     Raises:
         DeclarationError: A field's type has no column type; the message names the field.
@@ -94,10 +94,27 @@ def schema_of(record: type[msgspec.Struct]) -> StructType:
     hints = get_type_hints(record, include_extras=True)
     return StructType(
         [
-            StructField(name, _column(hints[name], f"field '{name}' of {record.__name__}"), True)
+            StructField(
+                name,
+                _column(hints[name], f"field '{name}' of {record.__name__}"),
+                True,
+                _comment(hints[name]),
+            )
             for name in record.__struct_fields__
         ]
     )
+
+
+def described(record: type[msgspec.Struct]) -> str:
+    """The first paragraph of a record's docstring, in one line."""
+    return " ".join((record.__doc__ or "").split("\n\n")[0].split())
+
+
+def _comment(hint: Any) -> dict[str, str] | None:
+    """The text that describes a field, as a column's metadata."""
+    hint, _ = _without_none(hint)
+    texts = [each for each in getattr(hint, "__metadata__", ()) if isinstance(each, str)]
+    return {"comment": texts[-1]} if texts else None
 
 
 def _column(hint: Any, where: str) -> DataType:

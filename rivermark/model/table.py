@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache, lru_cache
 from typing import Final
@@ -12,7 +11,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 from pyspark.sql.types import DateType, StructType, TimestampType
 
-from rivermark.model.columns import TextOr, schema_of
+from rivermark.model.columns import TextOr, described, schema_of
 from rivermark.model.ddl import struct_type
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
@@ -148,11 +147,8 @@ class Table:
     personal: tuple[str, ...] = ()
     retention: timedelta | None = None
     properties: dict[str, str] = field(default_factory=dict, hash=False)
-    promise: InitVar[timedelta | None] = None
 
-    def __post_init__(self, promise: timedelta | None) -> None:
-        if promise is not None:
-            raise DeclarationError(f"table '{self.name}': `promise` is called `retention` now")
+    def __post_init__(self) -> None:
         check_name("table", self.name, like="taxi/hourly_tips")
         types = {f.name: f.dataType for f in self.schema.fields}
         if len({name.lower() for name in self.schema.names}) < len(self.schema.names):
@@ -190,37 +186,28 @@ class Table:
         record: type[msgspec.Struct],
         *,
         name: str,
-        description: str,
+        description: str = "",
         event_time: str | None = None,
         keys: tuple[str, ...] = (),
         days: Daily | None = None,
         personal: tuple[str, ...] = (),
-        comments: Mapping[str, str] | None = None,
     ) -> Table:
         """A table of the records that a process function emits: a column for each field.
 
-            Table.of(LongRide, name="taxi/long_rides", description="Rides over two hours.")
+            Table.of(LongRide, name="taxi/long_rides")
 
-        An instant in milliseconds must be a `rivermark.process.Millis`, or it is stored as a
-        number; `rivermark.model.columns.schema_of` says how other types are stored. `comments`
-        describe columns in the catalog, as COMMENT does in DDL text.
+        The docstring of the record is the description, unless one is given, and a text beside a
+        field's type (`Annotated[int, "How many."]`) that of its column. An instant in milliseconds
+        must be a `rivermark.process.Millis`, or it is stored as a number;
+        `rivermark.model.columns.schema_of` says how other types are stored.
 
         Raises:
-            DeclarationError: A field's type has no column type, or a comment is on no column.
+            DeclarationError: A field's type has no column type.
         """
-        schema = schema_of(record)
-        for column, comment in (comments or {}).items():
-            if column not in schema.names:
-                raise DeclarationError(
-                    f"table '{name}' has no column '{column}' to comment on"
-                    f"{did_you_mean(column, schema.names) or ';'} "
-                    f"it has {', '.join(schema.names)}"
-                )
-            schema[column].metadata = {"comment": comment}
         return cls(
             name=name,
-            schema=schema,
-            description=description,
+            schema=schema_of(record),
+            description=description or described(record),
             event_time=event_time,
             keys=keys,
             days=days,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import accumulate
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from rivermark.html.axis import bucket_of, seconds_text
-from rivermark.html.chart import Chart, Ranking, share_columns
-from rivermark.html.picture import picture
+from rivermark.html.chart import HEIGHT, WIDTH, Chart, Ranking, share_columns
+from rivermark.html.page import SHARED, pages_of
 from rivermark.html.time_chart import stacked_bars
 from rivermark.lake.filesystem import write_file
 from rivermark.lake.snapshot import open_table
@@ -111,3 +112,33 @@ def _write(title: str, charts: Sequence[Chart | Ranking], path: Path) -> Path:
     """Write the picture in one step, so that a page that shows it never reads half of it."""
     write_file(str(path), picture(title, charts).encode(), durable=False)
     return path
+
+
+LAYOUT: Final = {
+    "width": 1080,
+    "left": 90,  # the texts of values stand before it
+    "span": 960,
+    "head": 64,
+    "above": 52,  # a title and a note
+    "below": 76,  # times and a legend
+    "chart": 170,
+    "rank": 22,
+    "x_scale": 960 / WIDTH,
+    "y_scale": 170 / HEIGHT,
+}
+"""Sizes in pixels."""
+
+
+def picture(title: str, charts: Sequence[Chart | Ranking]) -> str:
+    """The charts below each other as one SVG file; without any it says that there is nothing."""
+    heights = [
+        LAYOUT["above"]
+        + LAYOUT["below"]
+        + (LAYOUT["rank"] * len(c.ranks) if isinstance(c, Ranking) else LAYOUT["chart"])
+        for c in charts
+    ]
+    tops = list(accumulate(heights, initial=LAYOUT["head"]))
+    template = pages_of(SHARED).get_template("picture.svg")
+    return template.render(
+        LAYOUT, title=title, panels=list(zip(tops, charts, strict=False)), height=tops[-1] + 40
+    )

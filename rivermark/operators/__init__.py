@@ -14,11 +14,8 @@ from rivermark.operators.filters import keep
 from rivermark.operators.repeats import ARRIVAL, first_of_each
 from rivermark.operators.windows import (
     EventWindow,
-    Sessions,
     SessionWindow,
-    Sliding,
     SlidingWindow,
-    Tumbling,
     TumblingWindow,
     per_window,
 )
@@ -33,10 +30,7 @@ __all__ = [
     "PostgresLookup",
     "ServiceUnavailable",
     "SessionWindow",
-    "Sessions",
-    "Sliding",
     "SlidingWindow",
-    "Tumbling",
     "TumblingWindow",
     "enrich",
     "first_of_each",

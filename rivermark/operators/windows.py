@@ -94,10 +94,6 @@ class SessionWindow:
         return F.session_window(event_time, interval(self.gap))
 
 
-Tumbling, Sliding, Sessions = TumblingWindow, SlidingWindow, SessionWindow
-"""The former names. In `rivermark.process.windows` these are the assigners of window processes."""
-
-
 def per_window(
     events: DataFrame, window: EventWindow, event_time: str, *keys: str, **results: Column
 ) -> DataFrame:

@@ -16,11 +16,9 @@ import pyarrow.compute as pc
 
 from rivermark.model.errors import DeclarationError, RivermarkError
 from rivermark.quality.condition_engine import registered
-from rivermark.quality.sql_type import sql_type
 
 if TYPE_CHECKING:
     import duckdb
-
 
 Constants: TypeAlias = Mapping[str, str]
 
@@ -189,3 +187,33 @@ def _tried(text: str, kind: pa.DataType) -> str:
         # Infinite ones, too, which Arrow would take for finite.
         value = f"CASE WHEN year({value}) BETWEEN 1 AND 9999 THEN {value} END"
     return f"TRY({value})"
+
+
+NAMES: Final = {
+    pa.bool_(): "BOOLEAN",
+    pa.int8(): "TINYINT",
+    pa.int16(): "SMALLINT",
+    pa.int32(): "INTEGER",
+    pa.int64(): "BIGINT",
+    pa.float32(): "FLOAT",
+    pa.float64(): "DOUBLE",
+    pa.string(): "VARCHAR",
+    pa.large_string(): "VARCHAR",
+    pa.binary(): "BLOB",
+    pa.date32(): "DATE",
+    pa.timestamp("us", "UTC"): "TIMESTAMP WITH TIME ZONE",
+    pa.timestamp("us"): "TIMESTAMP",
+}
+
+
+def sql_type(kind: pa.DataType) -> str:
+    """The name of a type.
+
+    Raises:
+        TypeError: for a list, a struct, and other types that no field has a reader of.
+    """
+    if pa.types.is_decimal(kind):
+        return f"DECIMAL({kind.precision},{kind.scale})"
+    if kind not in NAMES:
+        raise TypeError(f"no condition has values of type {kind}")
+    return NAMES[kind]

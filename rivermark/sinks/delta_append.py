@@ -10,13 +10,17 @@ from typing import Any, ClassVar
 
 from pyspark.sql import SparkSession
 
+from rivermark.lake.append.data_file import Tree
 from rivermark.lake.append.table_files import TableFiles
 from rivermark.lake.batch_writer import TableWriter
-from rivermark.lake.committed_rows import committed_rows
+from rivermark.lake.filesystem import filesystem
+from rivermark.lake.integrity.log_entry import read_entry
 from rivermark.lake.lake import Lake
+from rivermark.lake.log import CommitLog
 from rivermark.lake.replace import replace_days
 from rivermark.lake.rows_in_files import InFiles
 from rivermark.model.declared import declared
+from rivermark.model.errors import ReplayUnprovable
 from rivermark.model.rows import Rows, as_rows
 from rivermark.model.sink import (
     BatchIdentity,
@@ -26,6 +30,7 @@ from rivermark.model.sink import (
     SinkContext,
     SinkWriter,
 )
+from rivermark.model.table import Table
 
 
 @declared("sink")
@@ -104,3 +109,39 @@ class AppendWriter(SinkWriter):
         table, conflict = self._context.table, self._context.on_conflict
         plain = as_rows(rows).plain(SparkSession.builder.getOrCreate)
         return replace_days(self._lake, table, plain, days, described, on_conflict=conflict)
+
+
+def committed_rows(lake: Lake, table: Table, identity: BatchIdentity) -> InFiles:
+    """The rows that a batch committed to a table.
+
+    Raises ReplayUnprovable where the commit, or a file of it, was cleaned away.
+    """
+    store, folder = filesystem(lake.path(table))
+    rows = InFiles(lake.path(table), table, _adds(lake, table, identity))
+    for name in rows.names:
+        if not store.get_file_info(f"{folder}/{name}").is_file:
+            raise _gone(table, identity, f"its file {name}")
+    return rows
+
+
+def _adds(lake: Lake, table: Table, identity: BatchIdentity) -> list[Tree]:
+    """The actions that added data files in the batch's commit."""
+    path = lake.path(table)
+    for commit in CommitLog(path).backwards():
+        made = commit.metadata
+        if (made.get("stream"), made.get("generation"), made.get("batch")) == (
+            identity.stream,
+            identity.generation,
+            identity.batch,
+        ):
+            store, log = filesystem(f"{path}/_delta_log")
+            return [a for a in read_entry(store, log, commit.version) if "add" in a]
+    raise _gone(table, identity, "its commit")
+
+
+def _gone(table: Table, identity: BatchIdentity, what: str) -> ReplayUnprovable:
+    return ReplayUnprovable(
+        f"table '{table.name}' holds batch {identity.batch} of stream '{identity.stream}', which "
+        f"another sink of it lacks, and {what} was cleaned away since: what that sink has to get "
+        f"cannot be told. Start over on purpose: rivermark reset {identity.stream}"
+    )

@@ -1,7 +1,6 @@
 """Tools for tests of streams and process functions; ships with the package."""
 
 from rivermark.testing.batch_invariance import (
-    Arrival,
     InputEvent,
     SplitDifference,
     all_cuts,
@@ -12,7 +11,6 @@ from rivermark.testing.row_comparison import assert_rows_equal
 from rivermark.testing.waiting import wait_until
 
 __all__ = [
-    "Arrival",
     "InputEvent",
     "ProcessHarness",
     "SplitDifference",

@@ -34,10 +34,6 @@ class InputEvent:
     input: str | None = None
 
 
-Arrival = InputEvent
-"""The former name of `InputEvent`."""
-
-
 @dataclass(frozen=True)
 class Invariant:
     """The results of every cut: the outputs of the whole story, its last state, late arrivals.

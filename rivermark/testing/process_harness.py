@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
+import msgspec
+
+from rivermark.process.api.declaration import StateSpec
 from rivermark.process.api.inputs import Arrivals
 from rivermark.process.api.side_outputs import Outputs
 from rivermark.process.engine.bucket import Bucket
+from rivermark.process.engine.codec import Codec
 from rivermark.process.engine.engine import Engine
-from rivermark.process.engine.inspection import KeyState, state_of, timers_of
 from rivermark.process.engine.keying import arrivals_of
 from rivermark.process.engine.state_size import Limits
-from rivermark.process.errors import DeadLetter, Misuse
+from rivermark.process.errors import DeadLetter, Misuse, StateUnreadable
 from rivermark.process.instants import BEGINNING, END_OF_TIME, Millis, instant
 from rivermark.process.keyed import KeyedProcess
 
@@ -197,3 +200,47 @@ class ProcessHarness(Generic[Event, Out]):
     def _check(self, bucket: Bucket) -> None:
         for key in bucket.records:
             state_of(bucket, self._engine.codec, key)
+
+
+KeyState = dict[str, Any]
+"""The states of a key by name: a value or None, a list, a dict."""
+
+
+def state_of(bucket: Bucket, codec: Codec, key: Any) -> KeyState:
+    """The states of a key; all of them empty for a key that has none.
+
+    Elements with a life are shown without it, and until the sweep that removes them. Raises
+    StateUnreadable, with the key, for a record that storage does not give back.
+    """
+    stored = bucket.records.get(key)
+    if stored is None:
+        record = codec.template
+    elif isinstance(stored, list):
+        record = stored
+    else:
+        try:
+            record = codec.record(stored)
+        except (msgspec.DecodeError, ValueError) as error:
+            raise StateUnreadable(
+                f"process '{codec.declaration.name}': the state of key {key!r} cannot be read "
+                f"back, its values are not of the declared types: {error}"
+            ) from error
+    slots = zip(codec.declaration.states, record, strict=False)
+    return {spec.name: _plain(spec, each) for spec, each in slots}
+
+
+def timers_of(bucket: Bucket, key: Any) -> tuple[tuple[Millis, ...], tuple[Millis, ...]]:
+    """The timers of a key in event time and in processing time."""
+    return bucket.event.of(key), bucket.processing.of(key)
+
+
+def _plain(spec: StateSpec, stored: Any) -> Any:
+    if stored is None:
+        return {"value": None, "list": [], "map": {}}[spec.kind]
+    if spec.ttl is None:
+        return stored
+    if spec.kind == "value":
+        return stored[0]
+    if spec.kind == "list":
+        return [each[0] for each in stored]
+    return {key: each[0] for key, each in stored.items()}

@@ -14,13 +14,13 @@ from assets.taxi.ingest import FARE_EVENTS, LATENESS, RIDE_EVENTS, TRIP_EVENTS
 from assets.taxi.tips import HOURLY_WINNERS
 from assets.taxi.trips.ingest import TRIP_RECORDS
 from assets.taxi.trips.zone_hours import ZONE_HOURS
-from rivermark import KafkaSource
 from rivermark.cli.demo_scene import LandedInput, Preview, Scene
 from rivermark.cli.show import newest_rows
 from rivermark.model.check import CheckResult
 from rivermark.model.stream import table_of
 from rivermark.monitor.checks.check import StreamCheck
 from rivermark.settings import Settings
+from rivermark.sources import KafkaSource
 from rivermark.testing.landing.once import copy_once, land_parts_once
 from simulator.demo_day import DemoDay
 from simulator.taxi.clock import TRAINING_CLOCK

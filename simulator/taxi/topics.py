@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from rivermark import Contract, KafkaSource
+from rivermark import Contract
 from rivermark.connect.kafka import require_kafka_client
+from rivermark.sources import KafkaSource
 from simulator.taxi.wire import landed_lines
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from rivermark import Contract, Daily, Field, FileSource, Ingest, Stream, Table
+from rivermark import Contract, Daily, Field, Ingest, Stream, Table
 from rivermark.operators import TumblingWindow, per_window
+from rivermark.sources import FileSource
 
 QUARTER = timedelta(minutes=15)
 

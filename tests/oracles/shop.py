@@ -18,13 +18,14 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from pyspark.sql.types import DecimalType, LongType, StringType, StructField, StructType
 from pyspark.sql.types import TimestampType as Timestamp
 
-from rivermark import Contract, Daily, Field, FileSource, Ingest, Output, Stream, Table, Topology
+from rivermark import Contract, Daily, Field, Ingest, Output, Stream, Table, Topology
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.schema import create_table
 from rivermark.model.stream import AnyStream
 from rivermark.runtime.checkpoint.generation import open_generation
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.settings import Settings
+from rivermark.sources import FileSource
 
 FIRST = date(2026, 3, 2)
 START = datetime(2026, 3, 2, tzinfo=UTC)

@@ -5,7 +5,8 @@ from typing import Any
 
 from pyspark.sql.types import LongType, StringType, TimestampType
 
-from rivermark import Contract, Daily, Field, FileSource, Ingest, Output, Stream, Table, Topology
+from rivermark import Contract, Daily, Field, Ingest, Output, Stream, Table, Topology
+from rivermark.sources import FileSource
 
 RIDES = Ingest(
     name="taxi/rides",

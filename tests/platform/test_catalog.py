@@ -13,16 +13,7 @@ from dagster._core.definitions.freshness import TimeWindowFreshnessPolicy
 
 from assets.ads.streams import campaigns_at, streams_with
 from assets.topology import TOPOLOGY
-from rivermark import (
-    DeltaSource,
-    Ingest,
-    RateSource,
-    SocketSource,
-    Source,
-    Stream,
-    Table,
-    Topology,
-)
+from rivermark import Ingest, Stream, Table, Topology
 from rivermark.dagster.specs import (
     COMMON_COLUMNS,
     DUMP_FRESH,
@@ -36,6 +27,7 @@ from rivermark.runtime.checkpoint.closed_days import ClosedDays
 from rivermark.runtime.supervision.lineage_record import LineageRecord
 from rivermark.runtime.supervision.state_file import write
 from rivermark.settings import Settings
+from rivermark.sources import DeltaSource, RateSource, SocketSource, Source
 from tests.platform.conftest import definitions_in
 from tests.platform.small_topology import HOURLY, SMALL
 
@@ -63,8 +55,8 @@ def test_every_table_is_an_asset_below_the_folder_it_comes_from(defs: dg.Definit
     for table, above in parents.items():
         assert graph.get(dg.AssetKey(table.split("/"))).parent_keys == keys(above), table
     groups = {f"ops/stream_progress/{group}" for group in ("taxi", "watch")}
-    trust = {"ops/dashboard", "ops/lateness_proposals"}
-    assert graph.get_all_asset_keys() == keys({*parents, "landing/taxi/rides", *groups, *trust})
+    dashboard = {"ops/dashboard", "ops/lateness_proposals"}
+    assert graph.get_all_asset_keys() == keys({*parents, "landing/taxi/rides", *groups, *dashboard})
 
 
 def test_a_source_shows_what_it_is() -> None:

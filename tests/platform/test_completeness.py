@@ -55,7 +55,7 @@ def test_each_day_warns_or_fails_with_the_numbers_of_the_oracle(
     write_join(settings, orders, payments)
     defs = definitions_in(SHOP, tmp_path)
 
-    result = defs.resolve_job_def("trust").execute_in_process(instance=instance)
+    result = defs.resolve_job_def("dashboard").execute_in_process(instance=instance)
 
     assert result.success
     told = {
@@ -127,7 +127,7 @@ def test_b080_a_green_day_turns_red_by_rules_that_have_no_answer(
     tmp_path: Path, instance: dg.DagsterInstance, settings: Settings
 ) -> None:
     write_join(settings, write(settings, ORDERS, sent(2)), write(settings, PAYMENTS, sent(2)))
-    job = definitions_in(SHOP, tmp_path).resolve_job_def("trust")
+    job = definitions_in(SHOP, tmp_path).resolve_job_def("dashboard")
     job.execute_in_process(instance=instance)
     key = dg.AssetCheckKey(table_key(PAID.tables[0]), DAY_SUITE_CHECK)
     storage = instance.event_log_storage
@@ -142,7 +142,7 @@ def test_b080_a_green_day_turns_red_by_rules_that_have_no_answer(
     )
     paid = replace(PAID, suite=unanswerable)
     defs = definitions_in(Topology([ORDERS, PAYMENTS, paid]), tmp_path)
-    assert defs.resolve_job_def("trust").execute_in_process(instance=instance).success
+    assert defs.resolve_job_def("dashboard").execute_in_process(instance=instance).success
 
     assert {status(i) for i in storage.get_asset_check_partition_info([key])} == {"FAILED"}
     (record,) = storage.get_asset_check_execution_history(key, limit=1)
@@ -223,9 +223,9 @@ def test_the_clock_waits_for_a_first_table(
 ) -> None:
     defs = definitions_in(SHOP, tmp_path)
 
-    assert not tick(defs, instance, tmp_path, "trust_hourly").run_requests
+    assert not tick(defs, instance, tmp_path, "dashboard_hourly").run_requests
     write(settings, ORDERS, sent(1))
-    assert len(tick(defs, instance, tmp_path, "trust_hourly").run_requests or []) == 1
+    assert len(tick(defs, instance, tmp_path, "dashboard_hourly").run_requests or []) == 1
 
 
 def test_every_table_links_to_its_place_on_the_page(tmp_path: Path) -> None:

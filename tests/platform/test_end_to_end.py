@@ -13,10 +13,11 @@ from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rivermark import FileSource, Topology
+from rivermark import Topology
 from rivermark.model import expectations as expect
 from rivermark.model.suite import Suite
 from rivermark.settings import Settings
+from rivermark.sources import FileSource
 from tests.platform import small_topology
 from tests.platform.conftest import definitions_in, shown
 

@@ -28,11 +28,11 @@ def shop(tmp_path: Path) -> dg.Definitions:
 def test_late_rows_are_merged_once_by_the_run_that_the_night_starts(
     shop: dg.Definitions, instance: dg.DagsterInstance, settings: Settings, tmp_path: Path
 ) -> None:
-    assert "no closed day" in str(tick(shop, instance, tmp_path, "fold_late_nightly").skip_message)
+    assert "no closed day" in str(tick(shop, instance, tmp_path, "merge_late_nightly").skip_message)
     landed = write(settings, PAYMENTS, sent(2))
-    assert len(tick(shop, instance, tmp_path, "fold_late_nightly").run_requests or []) == 1
+    assert len(tick(shop, instance, tmp_path, "merge_late_nightly").run_requests or []) == 1
 
-    result = shop.resolve_job_def("fold_late").execute_in_process(instance=instance)
+    result = shop.resolve_job_def("merge_late").execute_in_process(instance=instance)
 
     assert result.success
     told = shown(instance, PAYMENTS.admitted.name)
@@ -40,15 +40,15 @@ def test_late_rows_are_merged_once_by_the_run_that_the_night_starts(
     admitted, late, _ = landed.of(FIRST)
     assert f"| {FIRST} | {admitted:,} | {late} | 1,440 |" in str(told["days"])
     assert late_days(settings, PAYMENTS) == []
-    assert "no closed day" in str(tick(shop, instance, tmp_path, "fold_late_nightly").skip_message)
+    assert "no closed day" in str(tick(shop, instance, tmp_path, "merge_late_nightly").skip_message)
 
 
 def test_only_ingests_whose_rows_can_be_late_are_merged(
     shop: dg.Definitions, instance: dg.DagsterInstance
 ) -> None:
-    result = shop.resolve_job_def("fold_late").execute_in_process(
+    result = shop.resolve_job_def("merge_late").execute_in_process(
         instance=instance,
-        run_config={"ops": {"fold_late_rows": {"config": {"streams": ["shop/paid"]}}}},
+        run_config={"ops": {"merge_late_rows": {"config": {"streams": ["shop/paid"]}}}},
         raise_on_error=False,
     )
 
@@ -74,7 +74,7 @@ def test_the_check_of_a_day_that_was_computed_again_is_evaluated_again(
     recomputed = [RecomputedTable(PAID.tables[0].name, (FIRST,))]
     report = MergeReport("m", downstream=DownstreamResult(recomputed))
     if again:
-        assert shop.resolve_job_def("fold_late").execute_in_process(instance=instance).success
+        assert shop.resolve_job_def("merge_late").execute_in_process(instance=instance).success
 
     (check,) = evaluations_of(settings, SHOP, report)
 

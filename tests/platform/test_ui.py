@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from rivermark.dagster.ui.__main__ import report_running_streams
-from rivermark.dagster.ui.code_server import code_server_is_gone, heal
+from rivermark.dagster.ui.supervisor import code_server_is_gone, heal
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 from rivermark.settings import Settings
 from rivermark.testing import wait_until

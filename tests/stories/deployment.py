@@ -57,7 +57,7 @@ LOOKED: Final = ("SKIPPED", "SUCCESS")
 NIGHTLY_MERGE: Final = """
 {
   scheduleOrError(scheduleSelector: {repositoryLocationName: "rivermark",
-    repositoryName: "__repository__", scheduleName: "fold_late_nightly"}) {
+    repositoryName: "__repository__", scheduleName: "merge_late_nightly"}) {
     ... on Schedule { scheduleState { id status } }
   }
 }

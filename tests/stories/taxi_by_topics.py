@@ -18,20 +18,13 @@ from assets.taxi.cleansing import CLEAN_FARES, CLEAN_RIDES
 from assets.taxi.ingest import FARE_EVENTS, RIDE_EVENTS
 from assets.taxi.long_rides import LONG_RIDES
 from assets.taxi.tips import DRIVER_TIPS, HOURLY_WINNERS
-from rivermark import (
-    AnyStream,
-    Ingest,
-    KafkaSink,
-    KafkaSource,
-    Output,
-    PostgresAppend,
-    Stream,
-    Topology,
-)
+from rivermark import AnyStream, Ingest, Output, Stream, Topology
 from rivermark.runtime.spark.session import open_session
 from rivermark.runtime.supervision.hosting import stop_on_signals
 from rivermark.runtime.supervision.run import run_bounded, run_continuous
 from rivermark.settings import Settings
+from rivermark.sinks import KafkaSink, PostgresAppend
+from rivermark.sources import KafkaSource
 
 SOURCES: Final = {"rides": RIDE_EVENTS, "fares": FARE_EVENTS}
 TARGETS: Final = {"alerts": LONG_RIDES, "winners": HOURLY_WINNERS}

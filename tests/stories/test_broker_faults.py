@@ -16,12 +16,13 @@ import psutil
 import pyarrow as pa
 import pytest
 
-from rivermark import KafkaSink, KafkaSource, RivermarkError
+from rivermark import RivermarkError
 from rivermark.ingest.source.kafka.cluster import Cluster
 from rivermark.ingest.source.kafka.position import Partition, Range
 from rivermark.lake.lake import Lake
 from rivermark.model.sink import SinkContext
-from rivermark.sinks import kafka_writers
+from rivermark.sinks import KafkaSink, kafka_writers
+from rivermark.sources import KafkaSource
 from rivermark.testing import wait_until
 from setup.kafka_broker import Broker
 from setup.local_server import HOST, free_port

@@ -6,24 +6,22 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Annotated, Final
 
-import msgspec
-
 from assets.readings.alerts.reading import Reading
-from rivermark.process import ColumnType, Millis, SideOutput
+from rivermark.process import ColumnType, Millis, Record, SideOutput
 from rivermark.process.windows import Tumbling, WindowAggregate, WindowContext
 
 SIZE: Final = timedelta(seconds=10)
 CORRECTED_FOR: Final = timedelta(seconds=5)
 
 
-class Tally(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class Tally(Record):
     """Which readings, and their sum in degrees Fahrenheit."""
 
     sequences: tuple[int, ...]
     total: Decimal
 
 
-class CorrectedCount(msgspec.Struct, frozen=True):
+class CorrectedCount(Record):
     """A window's count so far; `mark` is `first` or `update`, and `revision` counts from 1.
 
     The row with the highest revision of a sensor and window is the one that counts.
@@ -32,10 +30,10 @@ class CorrectedCount(msgspec.Struct, frozen=True):
     sensor_id: str
     window_start: Millis
     window_end: Millis
-    readings: int
-    total: Annotated[Decimal, ColumnType("decimal(18,4)")]
-    mark: str
-    revision: int
+    readings: Annotated[int, "How many readings, repeats left out."]
+    total: Annotated[Decimal, ColumnType("decimal(18,4)"), "Their sum (degrees Fahrenheit)."]
+    mark: Annotated[str, "first, or update where the count is a correction."]
+    revision: Annotated[int, "Which count of this sensor and window it is, from 1."]
 
 
 class CorrectedCounts(WindowAggregate[Reading, Tally, CorrectedCount]):

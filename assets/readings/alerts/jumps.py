@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
-from typing import Final
-
-import msgspec
+from typing import Annotated, Final
 
 from assets.readings.alerts.reading import Reading
 from assets.readings.controls import Degrees
@@ -23,6 +21,7 @@ from rivermark.process import (
     Input,
     KeyedProcess,
     Millis,
+    Record,
     ValueState,
 )
 
@@ -30,7 +29,7 @@ EVERY_SENSOR: Final = "*"
 SILENCE: Final = timedelta(hours=1)
 
 
-class Threshold(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class Threshold(Record):
     """A threshold (degrees Fahrenheit) of a sensor, or of `*`: every one without its own.
 
     Zero removes it. The publisher of thresholds numbers their versions and sends those in force
@@ -43,16 +42,16 @@ class Threshold(msgspec.Struct, frozen=True, array_like=True, gc=False):
     version: int
 
 
-class Jump(msgspec.Struct, frozen=True):
+class Jump(Record):
     """A jump from one reading to the next, and the threshold that it exceeds."""
 
     sensor_id: str
     event_time: Millis
     temperature: Temperature
-    before: Temperature
-    difference: Temperature
-    threshold: Degrees
-    rule_version: int
+    before: Annotated[Temperature, "The sensor's reading before it (degrees Fahrenheit)."]
+    difference: Annotated[Temperature, "How far the two readings lie apart (degrees Fahrenheit)."]
+    threshold: Annotated[Degrees, "The threshold that the difference exceeds (degrees Fahrenheit)."]
+    rule_version: Annotated[int, "Version of that threshold."]
 
 
 class TemperatureJumps(KeyedProcess[Reading, Jump]):

@@ -14,19 +14,10 @@ from pyspark.sql import functions as F
 from assets.readings.controls import DEGREES
 from assets.readings.ingest import ALERTS, BROKERS, SENSOR_READINGS
 from assets.readings.sensors import TEMPERATURE
-from rivermark import (
-    AnyStream,
-    Contract,
-    Field,
-    FileSource,
-    Output,
-    RealTimeSink,
-    Suite,
-    Table,
-    columns,
-    expect,
-)
+from rivermark import AnyStream, Contract, Field, Output, columns, expect
 from rivermark.operators import join_as_of
+from rivermark.sinks import RealTimeSink
+from rivermark.sources import FileSource
 
 HOT: Final = "hot"
 FREEZING: Final = "freezing"
@@ -45,16 +36,14 @@ LIMIT: Final = Contract(
     event_time="since",
 )
 
-BEYOND_LIMITS: Final = Table(
-    name="readings/beyond_limits",
-    schema=columns(
+BEYOND_LIMITS: Final = ALERTS.table(
+    "readings/beyond_limits",
+    columns(
         f"sensor_id string, sequence long, event_time timestamp, temperature {TEMPERATURE}, "
         f"rule string, degrees {DEGREES}"
     ),
-    description="Readings above or below the limit of their time, with it (degrees Fahrenheit).",
-    event_time="event_time",
+    description=("Readings above or below the limit of their time, with it (degrees Fahrenheit)."),
     keys=("sensor_id", "sequence", "rule"),
-    days=ALERTS.days("event_time"),
 )
 
 
@@ -71,19 +60,18 @@ def beyond_limits(readings: DataFrame, limits: DataFrame) -> DataFrame:
 def limit_streams() -> tuple[AnyStream, ...]:
     """The limits, and the alerts: where readings come from a topic, which they need."""
     limits = ALERTS.ingest(
-        name="readings/limits",
+        "readings/limits",
         source=FileSource(folder="readings/limits", pattern="*.json"),
         contract=LIMIT,
         kind="lookup",
-        keys=("rule",),
+        keys="rule",
         description="Degrees Fahrenheit beyond which it is hot, or freezes; from their time on.",
-        suite=Suite(
-            expectations=(expect.in_set("rule", (HOT, FREEZING), severity="warning"),),
-            may_be_empty=True,
-        ),
+        expect=[
+            expect.in_set("rule", (HOT, FREEZING), severity="warning"),
+        ],
     )
     alerts = ALERTS.stream(
-        reads=(SENSOR_READINGS,),
+        reads=SENSOR_READINGS,
         static=(limits.versions,),
         build=beyond_limits,
         writes=(
@@ -92,15 +80,12 @@ def limit_streams() -> tuple[AnyStream, ...]:
                 sinks=(RealTimeSink(topic="readings.alerts", brokers=f"${BROKERS}"),),
             ),
         ),
-        suite=Suite(
-            expectations=(
-                expect.no_rows_where(
-                    "CASE WHEN rule = 'hot' THEN temperature <= degrees "
-                    "ELSE temperature >= degrees END",
-                    name="a reading is beyond its limit",
-                ),
+        expect=[
+            expect.no_rows_where(
+                "CASE WHEN rule = 'hot' THEN temperature <= degrees "
+                "ELSE temperature >= degrees END",
+                name="a reading is beyond its limit",
             ),
-            may_be_empty=True,
-        ),
+        ],
     )
     return limits, alerts

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from assets.readings.sensors import Temperature
-from rivermark.process import Millis
+from rivermark.process import Millis, Record
 
 
-class Reading(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class Reading(Record):
     """A temperature, exact; two of one sensor and `sequence` are one that was sent twice."""
 
     sensor_id: str

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
-from typing import Final
-
-import msgspec
+from typing import Annotated, Final
 
 from assets.readings.alerts.reading import Reading
 from assets.readings.sensors import Temperature
-from rivermark.process import TTL, Context, KeyedProcess, Millis, ValueState
+from rivermark.process import TTL, Context, KeyedProcess, Millis, Record, ValueState
 
 RISE: Final = 1_000
 """Milliseconds that a rise must last."""
@@ -18,7 +16,7 @@ RISE: Final = 1_000
 MEMORY: Final = timedelta(hours=1)
 
 
-class Rise(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class Rise(Record):
     """A rise under way: when it began, from what, and the instant at which it will have lasted."""
 
     since: Millis
@@ -26,14 +24,16 @@ class Rise(msgspec.Struct, frozen=True, array_like=True, gc=False):
     deadline: Millis
 
 
-class Rising(msgspec.Struct, frozen=True):
-    """A temperature has risen without a break from `since` on; `event_time` is a second later."""
+class Rising(Record):
+    """Sensors whose temperature did not fall for a second after it began to rise (Fahrenheit)."""
 
     sensor_id: str
-    event_time: Millis
-    since: Millis
-    from_temperature: Temperature
-    temperature: Temperature
+    event_time: Annotated[Millis, "When the rise had lasted a second (UTC)."]
+    since: Annotated[Millis, "When the temperature began to rise (UTC)."]
+    from_temperature: Annotated[
+        Temperature, "The temperature before the rise (degrees Fahrenheit)."
+    ]
+    temperature: Annotated[Temperature, "The last temperature of that second (degrees Fahrenheit)."]
 
 
 class RisingTemperatures(KeyedProcess[Reading, Rising]):

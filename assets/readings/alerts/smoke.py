@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
-from typing import Final, Literal
-
-import msgspec
+from typing import Annotated, Final, Literal
 
 from assets.readings.alerts.reading import Reading
 from assets.readings.sensors import Temperature
@@ -21,6 +19,7 @@ from rivermark.process import (
     Input,
     KeyedProcess,
     Millis,
+    Record,
     ValueState,
 )
 
@@ -30,20 +29,20 @@ HOT: Final = Decimal(100)
 Level = Literal["High", "Low"]
 
 
-class SmokeLevel(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class SmokeLevel(Record):
     """The smoke level from `event_time` on."""
 
     event_time: Millis
     level: Level
 
 
-class SmokeAlert(msgspec.Struct, frozen=True):
-    """A hot reading in smoke; `level_time` is that of the level that held."""
+class SmokeAlert(Record):
+    """Readings above 100 degrees Fahrenheit while the smoke level of their time was high."""
 
     sensor_id: str
     event_time: Millis
     temperature: Temperature
-    level_time: Millis
+    level_time: Annotated[Millis, "From when on the smoke level was high (UTC)."]
 
 
 class SmokeAlerts(KeyedProcess[Reading, SmokeAlert]):

@@ -12,99 +12,56 @@ from assets.readings.alerts.rising import MEMORY, Rising, RisingTemperatures
 from assets.readings.alerts.smoke import SmokeAlert, SmokeAlerts
 from assets.readings.expected import ORDERED_WINDOW
 from assets.readings.ingest import ALERTS, SENSOR_READINGS, SMOKE_LEVELS, THRESHOLDS
-from rivermark import AnyStream, Output, Suite, Table, expect
+from rivermark import AnyStream, Output, expect
 from rivermark.process.spark import main_rows, run_process, side_rows
 
 TEMPERATURE_JUMPS: Final = ALERTS.stream(
+    "readings/temperature_jumps",
+    Jump,
     reads=(SENSOR_READINGS, THRESHOLDS),
     build=run_process(TemperatureJumps, inputs=("readings", "thresholds")),
-    writes=Table.of(
-        Jump,
-        name="readings/temperature_jumps",
-        description=(
-            "Readings that differ from their sensor's previous one by more than its threshold, "
-            "with the threshold and its version (degrees Fahrenheit)."
-        ),
-        event_time="event_time",
-        keys=("sensor_id", "event_time"),
-        days=ALERTS.days("event_time"),
-        comments={
-            "before": "The sensor's reading before it (degrees Fahrenheit).",
-            "difference": "How far the two readings lie apart (degrees Fahrenheit).",
-            "threshold": "The threshold that the difference exceeds (degrees Fahrenheit).",
-            "rule_version": "Version of that threshold.",
-        },
+    description=(
+        "Readings that differ from their sensor's previous one by more than its threshold, "
+        "with the threshold and its version (degrees Fahrenheit)."
     ),
+    keys=("sensor_id", "event_time"),
     margin=SILENCE,
-    suite=Suite(
-        expectations=(
-            expect.no_rows_where(
-                "difference <= threshold", name="a jump is more than its threshold"
-            ),
-            expect.no_rows_where(
-                "difference <> abs(temperature - before)",
-                name="the difference is that of its readings",
-            ),
-            expect.not_null("rule_version"),
+    expect=[
+        expect.no_rows_where("difference <= threshold", name="a jump is more than its threshold"),
+        expect.no_rows_where(
+            "difference <> abs(temperature - before)",
+            name="the difference is that of its readings",
         ),
-        may_be_empty=True,
-    ),
+        expect.not_null("rule_version"),
+    ],
 )
 
 RISING_TEMPERATURES: Final = ALERTS.stream(
-    reads=(SENSOR_READINGS,),
+    "readings/rising_temperatures",
+    Rising,
+    reads=SENSOR_READINGS,
     build=run_process(RisingTemperatures),
-    writes=Table.of(
-        Rising,
-        name="readings/rising_temperatures",
-        description=(
-            "Sensors whose temperature did not fall for a second after it began to rise "
-            "(Fahrenheit)."
-        ),
-        event_time="event_time",
-        keys=("sensor_id", "event_time"),
-        days=ALERTS.days("event_time"),
-        comments={
-            "event_time": "When the rise had lasted a second (UTC).",
-            "since": "When the temperature began to rise (UTC).",
-            "from_temperature": "The temperature before the rise (degrees Fahrenheit).",
-            "temperature": "The last temperature of that second (degrees Fahrenheit).",
-        },
-    ),
+    keys=("sensor_id", "event_time"),
     margin=MEMORY,
-    suite=Suite(
-        expectations=(
-            expect.unique(("sensor_id", "event_time")),
-            expect.pair_ordered("since", "event_time", strictly=True),
-            expect.pair_ordered("from_temperature", "temperature", strictly=True),
-        ),
-        may_be_empty=True,
-    ),
+    expect=[
+        expect.unique(("sensor_id", "event_time")),
+        expect.pair_ordered("since", "event_time", strictly=True),
+        expect.pair_ordered("from_temperature", "temperature", strictly=True),
+    ],
 )
 
 SMOKE_ALERTS: Final = ALERTS.stream(
+    "readings/smoke_alerts",
+    SmokeAlert,
     reads=(SENSOR_READINGS, SMOKE_LEVELS),
     build=run_process(SmokeAlerts, inputs=("readings", "levels")),
-    writes=Table.of(
-        SmokeAlert,
-        name="readings/smoke_alerts",
-        description=(
-            "Readings above 100 degrees Fahrenheit while the smoke level of their time was high."
-        ),
-        event_time="event_time",
-        keys=("sensor_id", "event_time"),
-        days=ALERTS.days("event_time"),
-        comments={"level_time": "From when on the smoke level was high (UTC)."},
-    ),
+    keys=("sensor_id", "event_time"),
     margin=timedelta(minutes=1),
-    suite=Suite(
-        expectations=(
-            expect.unique(("sensor_id", "event_time")),
-            expect.between("temperature", 100),
-            expect.pair_ordered("level_time", "event_time"),
-        ),
-        may_be_empty=True,
-    ),
+    expect=[
+        expect.unique(("sensor_id", "event_time")),
+        expect.between("temperature", 100),
+        expect.pair_ordered("level_time", "event_time"),
+    ],
 )
 
 IMPATIENCE: Final = timedelta(seconds=1)
@@ -112,37 +69,27 @@ IMPATIENCE: Final = timedelta(seconds=1)
 comes as a correction."""
 
 CORRECTED_COUNTS: Final = ALERTS.stream(
-    reads=(SENSOR_READINGS,),
+    reads=SENSOR_READINGS,
     build=run_process(CorrectedCounts),
     writes=(
         Output(
-            Table.of(
+            ALERTS.table(
+                "readings/corrected_counts",
                 CorrectedCount,
-                name="readings/corrected_counts",
                 description=(
                     "Readings per sensor and ten seconds a second after they ended, and each "
                     "correction since: the highest revision counts."
                 ),
-                event_time="window_end",
                 keys=("sensor_id", "window_end", "revision"),
-                days=ALERTS.days("window_start"),
-                comments={
-                    "readings": "How many readings, repeats left out.",
-                    "total": "Their sum (degrees Fahrenheit).",
-                    "mark": "first, or update where the count is a correction.",
-                    "revision": "Which count of this sensor and window it is, from 1.",
-                },
             ),
             main_rows,
         ),
         Output(
-            Table.of(
+            ALERTS.table(
+                "readings/readings_too_late",
                 Reading,
-                name="readings/readings_too_late",
                 description="Admitted readings that came too late to correct their ten seconds.",
-                event_time="event_time",
                 keys=("sensor_id", "sequence"),
-                days=ALERTS.days("event_time"),
             ),
             side_rows("readings_too_late"),
         ),
@@ -150,18 +97,15 @@ CORRECTED_COUNTS: Final = ALERTS.stream(
     description="Readings per sensor and ten seconds with corrections; and what missed those.",
     lateness=IMPATIENCE,
     margin=CORRECTED_FOR + timedelta(seconds=10),
-    suite=Suite(
-        expectations=(
-            expect.unique(("sensor_id", "window_end", "revision")),
-            ORDERED_WINDOW,
-            expect.between("readings", 1),
-            expect.in_set("mark", ("first", "update")),
-            expect.no_rows_where(
-                "(mark = 'first') <> (revision = 1)", name="the first revision is marked so"
-            ),
+    expect=[
+        expect.unique(("sensor_id", "window_end", "revision")),
+        ORDERED_WINDOW,
+        expect.between("readings", 1),
+        expect.in_set("mark", ("first", "update")),
+        expect.no_rows_where(
+            "(mark = 'first') <> (revision = 1)", name="the first revision is marked so"
         ),
-        may_be_empty=True,
-    ),
+    ],
 )
 
 ALERT_STREAMS: Final[tuple[AnyStream, ...]] = (

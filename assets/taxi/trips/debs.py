@@ -12,7 +12,8 @@ from assets.taxi.grid import EAST, NORTH, SOUTH, WEST
 from assets.taxi.trips.contract import MILES, MONEY
 from assets.taxi.trips.ingest import TLC
 from assets.taxi.trips.new_york import ZONE
-from rivermark import Contract, Field, FileSource, Rule, Suite, expect, readers
+from rivermark import Contract, Field, Rule, expect, readers
+from rivermark.sources import FileSource
 
 COLUMNS: Final = (
     "medallion",
@@ -73,7 +74,7 @@ RULES: Final = (
 _LOCAL: Final = readers.local_timestamp(ZONE)
 
 DEBS_TRIPS: Final = TLC.ingest(
-    name="taxi/debs_trips",
+    "taxi/debs_trips",
     source=FileSource(folder="taxi/debs", format="csv", columns=COLUMNS),
     contract=Contract(
         fields=(
@@ -98,16 +99,13 @@ DEBS_TRIPS: Final = TLC.ingest(
     ),
     days=TLC.days("pickup_at", start=date(2013, 1, 1)),
     personal=("medallion", "driver"),
-    suite=Suite(
-        expectations=(
-            expect.unique(("medallion", "driver", "pickup_at")),
-            expect.between("pickup_longitude", WEST, EAST),
-            expect.between("dropoff_longitude", WEST, EAST),
-            expect.between("pickup_latitude", SOUTH, NORTH),
-            expect.between("dropoff_latitude", SOUTH, NORTH),
-            expect.in_set("payment", ("CSH", "CRD", "UNK"), severity="warning"),
-        ),
-        may_be_empty=True,
-    ),
+    expect=[
+        expect.unique(("medallion", "driver", "pickup_at")),
+        expect.between("pickup_longitude", WEST, EAST),
+        expect.between("dropoff_longitude", WEST, EAST),
+        expect.between("pickup_latitude", SOUTH, NORTH),
+        expect.between("dropoff_latitude", SOUTH, NORTH),
+        expect.in_set("payment", ("CSH", "CRD", "UNK"), severity="warning"),
+    ],
 )
 """A dump: its pickups are up to 46 minutes out of order (it is sorted by dropoff), none is late."""

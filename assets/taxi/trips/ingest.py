@@ -8,12 +8,13 @@ from typing import Final
 from assets.taxi.trips import payment, rules
 from assets.taxi.trips.contract import TRIP_RECORD
 from assets.taxi.trips.new_york import ZONE
-from rivermark import Domain, FileSource, Suite, expect
+from rivermark import Domain, expect
+from rivermark.sources import FileSource
 
 TLC: Final = Domain("taxi_trips", first_day=date(2009, 1, 1), zone=ZONE)
 
 TRIP_RECORDS: Final = TLC.ingest(
-    name="taxi/trip_records",
+    "taxi/trip_records",
     source=FileSource(folder="taxi/trips", format=None),
     contract=TRIP_RECORD,
     lateness=None,
@@ -23,30 +24,29 @@ TRIP_RECORDS: Final = TLC.ingest(
         "repeats and doubtful values are all here: see the flags, and taxi/trips."
     ),
     days=TLC.days("pickup_at"),
-    suite=Suite(
-        expectations=(
-            expect.unique(("_file", "_row")),
-            expect.between(
-                "passengers",
-                1,
-                rules.MOST_PASSENGERS,
-                mostly=0.9,
-                allow_null_share=0.3,
-                severity="warning",
-            ),
-            expect.between(
-                "distance_miles",
-                0,
-                rules.LONGEST_MILES,
-                mostly=0.998,
-                severity="warning",
-            ),
-            expect.in_set(
-                "payment_type", tuple(payment.NAMES), allow_null_share=0.15, severity="warning"
-            ),
-            expect.between("fare", 0, mostly=0.95, allow_null_share=0.01, severity="warning"),
+    expect=[
+        expect.unique(("_file", "_row")),
+        expect.between(
+            "passengers",
+            1,
+            rules.MOST_PASSENGERS,
+            mostly=0.9,
+            allow_null_share=0.3,
+            severity="warning",
         ),
-    ),
+        expect.between(
+            "distance_miles",
+            0,
+            rules.LONGEST_MILES,
+            mostly=0.998,
+            severity="warning",
+        ),
+        expect.in_set(
+            "payment_type", tuple(payment.NAMES), allow_null_share=0.15, severity="warning"
+        ),
+        expect.between("fare", 0, mostly=0.95, allow_null_share=0.01, severity="warning"),
+    ],
+    may_be_empty=False,
 )
 """One ingest for both services and every layout, because a refreshed table reads one input and a
 file may mix the services. A dump is complete in itself: nothing in it is late."""

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType
 
-from assets.taxi.trips.columns import COUNT, DAY, DAYS_BY_DAY, SERVICE, SUM, day_of, schema
+from assets.taxi.trips.columns import COUNT, DAY, SERVICE, SUM, day_of, schema
 from assets.taxi.trips.counting import (
     RECORDS,
     REFUNDS,
@@ -23,7 +23,7 @@ from assets.taxi.trips.counting import (
 from assets.taxi.trips.expected import FLAGGED_ARE_TRIPS, KNOWN_SERVICE, ORDERED_DAY
 from assets.taxi.trips.ingest import TLC, TRIP_RECORDS
 from assets.taxi.trips.twins import marked
-from rivermark import Suite, Table, expect
+from rivermark import expect
 
 MOST_MILES_A_DAY: Final = 100
 """No day's average trip is longer, once absurd records are left out."""
@@ -80,36 +80,31 @@ def local_days(records: DataFrame) -> DataFrame:
 
 
 LOCAL_DAYS: Final = TLC.stream(
-    reads=(TRIP_RECORDS,),
+    reads=TRIP_RECORDS,
     build=local_days,
-    writes=Table(
-        name="taxi/local_days",
-        schema=LOCAL_DAY,
+    writes=TLC.table(
+        "taxi/local_days",
+        LOCAL_DAY,
         description=(
             "One row a service and New York day of 23, 24 or 25 hours. Trips are records less "
             "surplus ones (twins with the same vendor, times and zones); fares and revenue are "
             "summed over all records but repeats, so refunds take off what they refund. Average "
             "distance is given without absurd records (over 100 miles) and with them."
         ),
-        event_time="day_end",
         keys=("service", "day_end"),
-        days=DAYS_BY_DAY,
+        event_time="day_end",
+        days="day_start",
     ),
     description="Trips, money and distances of each New York day.",
     kind="refresh",
-    suite=Suite(
-        expectations=(
-            ORDERED_DAY,
-            expect.in_set("hours_in_day", (23, 24, 25)),
-            expect.no_rows_where(
-                "records <> trips + surplus", name="a record is a trip or surplus"
-            ),
-            expect.no_rows_where(
-                "repeats + refunds > surplus", name="repeats, refunds are surplus"
-            ),
-            expect.between("average_miles", 0, MOST_MILES_A_DAY, allow_null_share=0.01),
-            FLAGGED_ARE_TRIPS,
-            KNOWN_SERVICE,
-        ),
-    ),
+    expect=[
+        ORDERED_DAY,
+        expect.in_set("hours_in_day", (23, 24, 25)),
+        expect.no_rows_where("records <> trips + surplus", name="a record is a trip or surplus"),
+        expect.no_rows_where("repeats + refunds > surplus", name="repeats, refunds are surplus"),
+        expect.between("average_miles", 0, MOST_MILES_A_DAY, allow_null_share=0.01),
+        FLAGGED_ARE_TRIPS,
+        KNOWN_SERVICE,
+    ],
+    may_be_empty=False,
 )

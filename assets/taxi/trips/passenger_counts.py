@@ -7,10 +7,11 @@ from typing import Final
 
 from assets.taxi.trips.ingest import TLC
 from assets.taxi.trips.new_york import ZONE, clock_of
-from rivermark import Contract, Field, FileSource, Rule, Suite, expect, readers
+from rivermark import Contract, Field, Rule, expect, readers
+from rivermark.sources import FileSource
 
 PASSENGER_COUNTS: Final = TLC.ingest(
-    name="taxi/passenger_counts",
+    "taxi/passenger_counts",
     source=FileSource(folder="taxi/passengers", pattern="*.csv,*.csv.gz", format="csv"),
     contract=Contract(
         fields=(
@@ -48,11 +49,8 @@ PASSENGER_COUNTS: Final = TLC.ingest(
         "(Numenta Anomaly Benchmark, from TLC data)."
     ),
     days=TLC.days("bucket_start", start=date(2014, 7, 1)),
-    suite=Suite(
-        expectations=(
-            expect.unique(("bucket_start",)),
-            expect.between("passengers", 0, 100_000, severity="warning"),
-        ),
-        may_be_empty=True,
-    ),
+    expect=[
+        expect.unique(("bucket_start",)),
+        expect.between("passengers", 0, 100_000, severity="warning"),
+    ],
 )

@@ -8,13 +8,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType
 
-from assets.taxi.trips.columns import DAY, DAYS_BY_DAY, SERVICE, TEXT, day_of, schema
+from assets.taxi.trips.columns import DAY, SERVICE, TEXT, day_of, schema
 from assets.taxi.trips.counting import SUMMARY, TIPS, sum_of, summary
 from assets.taxi.trips.expected import FLAGGED_ARE_TRIPS, KNOWN_SERVICE, ORDERED_DAY
 from assets.taxi.trips.ingest import TLC, TRIP_RECORDS
 from assets.taxi.trips.payment import payment_name
 from assets.taxi.trips.twins import marked
-from rivermark import Suite, Table, expect
+from rivermark import expect
 
 PAYMENT_DAY: Final = schema(
     *DAY,
@@ -42,28 +42,27 @@ def payment_days(records: DataFrame) -> DataFrame:
 
 
 PAYMENT_DAYS: Final = TLC.stream(
-    reads=(TRIP_RECORDS,),
+    reads=TRIP_RECORDS,
     build=payment_days,
-    writes=Table(
-        name="taxi/payment_days",
-        schema=PAYMENT_DAY,
+    writes=TLC.table(
+        "taxi/payment_days",
+        PAYMENT_DAY,
         description=(
             "Trips and money by service, payment type and New York day. A refund stands in the row "
             "of its own payment type, which is often another (dispute, no charge) than the trip's."
         ),
-        event_time="day_end",
         keys=("service", "payment_type", "day_end"),
-        days=DAYS_BY_DAY,
+        event_time="day_end",
+        days="day_start",
     ),
     description="Trips by type of payment on each New York day.",
     kind="refresh",
-    suite=Suite(
-        expectations=(
-            ORDERED_DAY,
-            expect.in_set("hours_in_day", (23, 24, 25)),
-            expect.not_null("payment"),
-            FLAGGED_ARE_TRIPS,
-            KNOWN_SERVICE,
-        ),
-    ),
+    expect=[
+        ORDERED_DAY,
+        expect.in_set("hours_in_day", (23, 24, 25)),
+        expect.not_null("payment"),
+        FLAGGED_ARE_TRIPS,
+        KNOWN_SERVICE,
+    ],
+    may_be_empty=False,
 )

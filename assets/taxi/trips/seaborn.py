@@ -9,12 +9,13 @@ from assets.taxi.trips.contract import MILES, MONEY
 from assets.taxi.trips.ingest import TLC
 from assets.taxi.trips.new_york import ZONE
 from assets.taxi.trips.payment import PAYMENT_CODE
-from rivermark import Contract, Field, FileSource, Suite, expect, readers
+from rivermark import Contract, Field, expect, readers
+from rivermark.sources import FileSource
 
 _LOCAL: Final = readers.local_timestamp(ZONE)
 
 SEABORN_TRIPS: Final = TLC.ingest(
-    name="taxi/seaborn_trips",
+    "taxi/seaborn_trips",
     source=FileSource(folder="taxi/seaborn", format="csv"),
     contract=Contract(
         fields=(
@@ -60,12 +61,9 @@ SEABORN_TRIPS: Final = TLC.ingest(
         "together its trips would be counted twice."
     ),
     days=TLC.days("pickup_at", start=date(2019, 1, 1)),
-    suite=Suite(
-        expectations=(
-            expect.pair_ordered("pickup_at", "dropoff_at"),
-            expect.between("fare", 0, 200),
-            expect.in_set("color", ("yellow", "green")),
-        ),
-        may_be_empty=True,
-    ),
+    expect=[
+        expect.pair_ordered("pickup_at", "dropoff_at"),
+        expect.between("fare", 0, 200),
+        expect.in_set("color", ("yellow", "green")),
+    ],
 )

@@ -7,13 +7,13 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from assets.taxi.trips.columns import COUNT, HOUR, HOURS_BY_DAY, SERVICE, SUM, hour_of, schema
+from assets.taxi.trips.columns import COUNT, HOUR, SERVICE, SUM, hour_of, schema
 from assets.taxi.trips.counting import TRIPS, count_of, is_counted, is_trip
 from assets.taxi.trips.expected import KNOWN_SERVICE, ORDERED_HOUR
 from assets.taxi.trips.ingest import TLC, TRIP_RECORDS
 from assets.taxi.trips.payment import CARD
 from assets.taxi.trips.twins import marked
-from rivermark import Suite, Table, expect
+from rivermark import expect
 
 TIP_HOUR: Final = schema(
     *HOUR,
@@ -54,33 +54,30 @@ def tip_hours(records: DataFrame) -> DataFrame:
 
 
 TIP_HOURS: Final = TLC.stream(
-    reads=(TRIP_RECORDS,),
+    reads=TRIP_RECORDS,
     build=tip_hours,
-    writes=Table(
-        name="taxi/tip_hours",
-        schema=TIP_HOUR,
+    writes=TLC.table(
+        "taxi/tip_hours",
+        TIP_HOUR,
         description=(
             "Tips by service and hour of the pickup (UTC windows, local hour beside). TLC records "
             "tips for card payments only: divide by card_trips or card_fare, never by trips."
         ),
-        event_time="window_end",
         keys=("service", "window_end"),
-        days=HOURS_BY_DAY,
     ),
     description="Tips of each hour, with the card trips that they belong to.",
     kind="refresh",
-    suite=Suite(
-        expectations=(
-            ORDERED_HOUR,
-            expect.no_rows_where("card_trips > trips", name="card trips are trips"),
-            expect.no_rows_where("tipped_trips > card_trips", name="tipped trips are card trips"),
-            expect.no_rows_where(
-                "coalesce(other_tips, 0) <> 0",
-                name="tips are recorded for cards only",
-                at_most=10,
-                severity="warning",
-            ),
-            KNOWN_SERVICE,
+    expect=[
+        ORDERED_HOUR,
+        expect.no_rows_where("card_trips > trips", name="card trips are trips"),
+        expect.no_rows_where("tipped_trips > card_trips", name="tipped trips are card trips"),
+        expect.no_rows_where(
+            "coalesce(other_tips, 0) <> 0",
+            name="tips are recorded for cards only",
+            at_most=10,
+            severity="warning",
         ),
-    ),
+        KNOWN_SERVICE,
+    ],
+    may_be_empty=False,
 )

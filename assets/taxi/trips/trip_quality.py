@@ -7,12 +7,12 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from assets.taxi.trips.columns import COUNT, DAY, DAYS_BY_DAY, SERVICE, TEXT, day_of, schema
+from assets.taxi.trips.columns import COUNT, DAY, SERVICE, TEXT, day_of, schema
 from assets.taxi.trips.counting import count_of, is_flagged
 from assets.taxi.trips.ingest import TLC, TRIP_RECORDS
 from assets.taxi.trips.rules import FLAGGED
 from assets.taxi.trips.twins import with_service
-from rivermark import Suite, Table, expect
+from rivermark import expect
 
 COLUMN_OF_RULE: Final = {
     "negative_amount": "total",
@@ -86,32 +86,31 @@ def by_rule(records: DataFrame) -> DataFrame:
 
 
 TRIP_QUALITY: Final = TLC.stream(
-    reads=(TRIP_RECORDS,),
+    reads=TRIP_RECORDS,
     build=by_rule,
-    writes=Table(
-        name="taxi/trip_quality",
-        schema=TRIP_QUALITY_DAY,
+    writes=TLC.table(
+        "taxi/trip_quality",
+        TRIP_QUALITY_DAY,
         description=(
             "Records that break each named rule, by file and New York day, with those that are "
             "empty and could not be judged. No record is dropped by these rules; sum over the days "
             "of a file to compare months."
         ),
-        event_time="day_end",
         keys=("service", "file", "rule", "day_end"),
-        days=DAYS_BY_DAY,
+        event_time="day_end",
+        days="day_start",
     ),
     description="Broken rules of each file and day.",
     kind="refresh",
-    suite=Suite(
-        expectations=(
-            expect.unique(("file", "rule", "day_end", "service"), allow_null_share=0.05),
-            expect.between("good", 0),
-            expect.no_rows_where(
-                "records <> empty + broken + good", name="each record is empty, broken or good"
-            ),
-            expect.no_rows_from(
-                JUMPS, name="no rule's share jumps from month to month", severity="warning"
-            ),
+    expect=[
+        expect.unique(("file", "rule", "day_end", "service"), allow_null_share=0.05),
+        expect.between("good", 0),
+        expect.no_rows_where(
+            "records <> empty + broken + good", name="each record is empty, broken or good"
         ),
-    ),
+        expect.no_rows_from(
+            JUMPS, name="no rule's share jumps from month to month", severity="warning"
+        ),
+    ],
+    may_be_empty=False,
 )

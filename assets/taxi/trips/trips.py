@@ -16,7 +16,7 @@ from assets.taxi.trips.ingest import TLC, TRIP_RECORDS
 from assets.taxi.trips.payment import payment_name
 from assets.taxi.trips.twins import marked
 from assets.taxi.trips.zones import zone
-from rivermark import Field, Suite, Table, expect
+from rivermark import Field, expect
 
 
 def _described(*fields: Field) -> tuple[Described, ...]:
@@ -83,32 +83,30 @@ def trips(records: DataFrame) -> DataFrame:
 
 
 TRIPS: Final = TLC.stream(
-    reads=(TRIP_RECORDS,),
+    reads=TRIP_RECORDS,
     build=trips,
-    writes=Table(
-        name="taxi/trips",
-        schema=TRIP,
+    writes=TLC.table(
+        "taxi/trips",
+        TRIP,
         description=(
             "One row a TLC trip record, yellow and green, with zone names, local time, flags and "
             "marks for repeats and refunds. Nothing is left out: filter by is_surplus for one row "
             "a trip, by is_repeat for sums of money, by flags for averages."
         ),
-        event_time="pickup_at",
         keys=("file", "row"),
-        days=TLC.days("pickup_at"),
+        event_time="pickup_at",
     ),
     description="Each trip record with its zones, its local time, and its twins marked.",
     kind="refresh",
-    suite=Suite(
-        expectations=(
-            expect.unique(("file", "row")),
-            expect.not_null("local_day"),
-            expect.no_rows_where("is_repeat AND NOT is_surplus", name="a repeat is surplus"),
-            expect.no_rows_where("is_refund AND NOT is_surplus", name="a refund is no trip"),
-            expect.no_rows_where("is_refund AND fare >= 0", name="a refund's fare is negative"),
-            expect.no_rows_where("is_refund AND total >= 0", name="a refund's total is negative"),
-            KNOWN_SERVICE,
-        ),
-    ),
+    expect=[
+        expect.unique(("file", "row")),
+        expect.not_null("local_day"),
+        expect.no_rows_where("is_repeat AND NOT is_surplus", name="a repeat is surplus"),
+        expect.no_rows_where("is_refund AND NOT is_surplus", name="a refund is no trip"),
+        expect.no_rows_where("is_refund AND fare >= 0", name="a refund's fare is negative"),
+        expect.no_rows_where("is_refund AND total >= 0", name="a refund's total is negative"),
+        KNOWN_SERVICE,
+    ],
+    may_be_empty=False,
     volume="events",
 )

@@ -8,13 +8,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType
 
-from assets.taxi.trips.columns import HOUR, HOURS_BY_DAY, SERVICE, TEXT, hour_of, schema
+from assets.taxi.trips.columns import HOUR, SERVICE, TEXT, hour_of, schema
 from assets.taxi.trips.counting import SUMMARY, summary
 from assets.taxi.trips.expected import FLAGGED_ARE_TRIPS, KNOWN_SERVICE, ORDERED_HOUR
 from assets.taxi.trips.ingest import TLC, TRIP_RECORDS
 from assets.taxi.trips.twins import marked
 from assets.taxi.trips.zones import zone
-from rivermark import Suite, Table, expect
+from rivermark import expect
 
 ZONE_HOUR: Final = schema(
     *HOUR,
@@ -43,30 +43,27 @@ def zone_hours(records: DataFrame) -> DataFrame:
 
 
 ZONE_HOURS: Final = TLC.stream(
-    reads=(TRIP_RECORDS,),
+    reads=TRIP_RECORDS,
     build=zone_hours,
-    writes=Table(
-        name="taxi/zone_hours",
-        schema=ZONE_HOUR,
+    writes=TLC.table(
+        "taxi/zone_hours",
+        ZONE_HOUR,
         description=(
             "Trips and revenue by service, pickup zone and hour. Hours are UTC windows; local_hour "
             "names them on New York's clock, where the autumn change gives two hours of one name. "
             "Flagged trips count, and `flagged` tells how many; unknown zones have their own rows."
         ),
-        event_time="window_end",
         keys=("service", "pickup_zone_id", "window_end"),
-        days=HOURS_BY_DAY,
     ),
     description="Trips and revenue of each pickup zone and hour.",
     kind="refresh",
-    suite=Suite(
-        expectations=(
-            ORDERED_HOUR,
-            expect.not_null("local_hour"),
-            expect.between("trips", 0),
-            FLAGGED_ARE_TRIPS,
-            expect.not_null("pickup_zone_id", mostly=0.99, severity="warning"),
-            KNOWN_SERVICE,
-        ),
-    ),
+    expect=[
+        ORDERED_HOUR,
+        expect.not_null("local_hour"),
+        expect.between("trips", 0),
+        FLAGGED_ARE_TRIPS,
+        expect.not_null("pickup_zone_id", mostly=0.99, severity="warning"),
+        KNOWN_SERVICE,
+    ],
+    may_be_empty=False,
 )

@@ -15,8 +15,9 @@ from pyspark.sql import functions as F
 
 from bench.topic_load import LATENESS_SECONDS, WINDOW_SECONDS
 from bench.workload import live
-from rivermark import Contract, Field, Ingest, KafkaSource, PerProducer, Stream, Table, Topology
+from rivermark import Contract, Field, Ingest, Stream, Table, Topology
 from rivermark.operators.windows import TumblingWindow, per_window
+from rivermark.sources import KafkaSource, PerProducer
 
 FARES: Final = "bench/fares"
 TIPS: Final = "bench/tips"

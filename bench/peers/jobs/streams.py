@@ -21,13 +21,13 @@ from bench.peers.workloads import (
     ddl,
     in_city,
 )
-from rivermark import FileSource
 from rivermark.model.contract import Contract, Field
 from rivermark.model.stream import AnyStream, Ingest, Stream
 from rivermark.model.table import Table
 from rivermark.operators.filters import keep
 from rivermark.operators.windows import EventWindow, SlidingWindow, TumblingWindow, per_window
 from rivermark.process.spark import ProcessBuild, run_process
+from rivermark.sources import FileSource
 
 LATENESS: Final = timedelta(seconds=LATENESS_SECONDS)
 FIVE_MINUTES: Final = timedelta(minutes=5)

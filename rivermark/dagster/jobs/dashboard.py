@@ -24,16 +24,16 @@ from rivermark.settings import PREFIX, Settings
 
 DASHBOARD = "ops/dashboard"
 LATENESS = "ops/lateness_proposals"
-TRUST_GROUP = "trust"
+DASHBOARD_GROUP = "dashboard"
 
 Tick = dg.RunRequest | dg.SkipReason
 
 
-def trust_job() -> AssetJob:
+def dashboard_job() -> AssetJob:
     """Evaluates the days of every stream and draws the dashboard; starts no JVM."""
     return dg.define_asset_job(
         executor_def=dg.in_process_executor,
-        name=prefixed("trust"),
+        name=prefixed("dashboard"),
         selection=dg.AssetSelection.assets(
             table_key(DASHBOARD), table_key(LATENESS)
         ).without_checks(),
@@ -42,11 +42,11 @@ def trust_job() -> AssetJob:
     )
 
 
-def trust_schedule(topology: Topology, job: AssetJob) -> dg.ScheduleDefinition:
+def dashboard_schedule(topology: Topology, job: AssetJob) -> dg.ScheduleDefinition:
     """Each hour, once any table exists."""
 
     @dg.schedule(
-        name=prefixed("trust_hourly"),
+        name=prefixed("dashboard_hourly"),
         cron_schedule="23 * * * *",
         job=job,
         default_status=dg.DefaultScheduleStatus.RUNNING,

@@ -39,7 +39,7 @@ def merge_late_job(topology: Topology) -> dg.JobDefinition:
     """One run merges the late rows of all ingests and recomputes the tables downstream."""
 
     @dg.op(
-        name=prefixed("fold_late_rows"),
+        name=prefixed("merge_late_rows"),
         description="Merges late rows of closed days, and recomputes what follows from them.",
     )
     def merge_late_rows(
@@ -66,7 +66,7 @@ def merge_late_job(topology: Topology) -> dg.JobDefinition:
 
     @dg.job(
         executor_def=dg.in_process_executor,
-        name=prefixed("fold_late"),
+        name=prefixed("merge_late"),
         description="Late rows into the closed days that they belong to, and tables downstream.",
         tags=TAGS,
     )
@@ -80,7 +80,7 @@ def merge_late_schedule(topology: Topology, job: dg.JobDefinition) -> dg.Schedul
     """Each night after the days were checked, when a closed day has late rows."""
 
     @dg.schedule(
-        name=prefixed("fold_late_nightly"),
+        name=prefixed("merge_late_nightly"),
         cron_schedule="41 1 * * *",
         job=job,
         default_status=dg.DefaultScheduleStatus.RUNNING,

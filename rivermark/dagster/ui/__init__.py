@@ -5,7 +5,6 @@ Each is started again when it dies, alone and without a hand; what runs on is le
 - `supervisor`: starts the services, and again by a restart strategy when one has ended.
 - `standby`: a second process that becomes the supervisor when the supervisor is killed.
 - `documents`: serves dashboard, failing rows and Data Docs, to which the page links.
-- `code_server`: heals the code server's own child, which Dagster does not.
 
     python -m rivermark.dagster.ui --port 3000
 """

@@ -36,7 +36,7 @@ HEADERS: Final = {
 }
 NO_PAGE: Final = (
     "no such page: it is gone, or not drawn yet; `rivermark dashboard` draws the dashboard, and so "
-    "does the job `trust` each hour; runs that evaluate suites draw Data Docs"
+    "does the job `dashboard` each hour; runs that evaluate suites draw Data Docs"
 )
 NO_TOKEN: Final = "open this page by its link in Dagster: the link carries the token that it needs"  # noqa: S105
 

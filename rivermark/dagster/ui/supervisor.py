@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
 import threading
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from rivermark.dagster.ui.code_server import code_server_is_gone, heal
+import psutil
+
 from rivermark.dagster.ui.processes import Living, start
 from rivermark.dagster.ui.record import Record, RecordFile
 from rivermark.dagster.ui.services import (
@@ -212,3 +216,53 @@ class ServiceSupervisor:
 
 def _say(text: str) -> None:
     print(f"rivermark: {text}", flush=True)  # noqa: T201
+
+
+RELOAD: Final = """
+mutation Heal($name: String!) {
+  reloadRepositoryLocation(repositoryLocationName: $name) { __typename }
+}
+"""
+
+
+def code_server_is_gone(proxy: int) -> bool:
+    """True if a proxy that runs has lost the code server that it speaks for."""
+    try:
+        children = psutil.Process(proxy).children()
+    except psutil.NoSuchProcess:
+        return False
+    return not any("grpc" in _words(child) for child in children)
+
+
+def heal(graphql: str) -> None:
+    """Do what the button 'Reload' does, for every location."""
+    for name in _location_names(graphql):
+        print(f"rivermark: the code server of '{name}' is gone; starting another", flush=True)  # noqa: T201
+        _ask(graphql, RELOAD, {"name": name})
+
+
+def _location_names(graphql: str) -> list[str]:
+    workspace = _ask(
+        graphql, "{ workspaceOrError { ... on Workspace { locationEntries { name } } } }"
+    )
+    entries = (workspace.get("workspaceOrError") or {}).get("locationEntries") or []
+    return [str(entry["name"]) for entry in entries]
+
+
+def _ask(graphql: str, query: str, values: dict[str, str] | None = None) -> dict[str, dict]:  # type: ignore[type-arg]
+    body = json.dumps({"query": query, "variables": values or {}}).encode()
+    request = urllib.request.Request(  # noqa: S310 - the page that the supervisor started
+        graphql, body, {"Content-Type": "application/json"}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=60) as response:  # noqa: S310
+            return dict(json.load(response).get("data") or {})
+    except (urllib.error.URLError, TimeoutError, ConnectionError):
+        return {}  # The page is not up yet, or just going down: the next poll tries again.
+
+
+def _words(process: psutil.Process) -> list[str]:
+    try:
+        return [] if process.status() == psutil.STATUS_ZOMBIE else list(process.cmdline())
+    except psutil.NoSuchProcess:
+        return []

@@ -6,18 +6,21 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote
 
+import pyarrow as pa
+from deltalake import write_deltalake
 from pyarrow import fs
 
+from rivermark.lake.append.version_checksum import write_checksum
+from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.delta import delta_table
 from rivermark.lake.filesystem import abandoned_drafts, filesystem, is_local
 from rivermark.lake.integrity.sidecar import sidecar_of
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
-from rivermark.lake.log import CommitLog
-from rivermark.lake.maintenance.batch_markers import write_batch_markers
+from rivermark.lake.log import REMEMBERED, Commit, CommitLog
 from rivermark.lake.maintenance.reader_positions import Reader, lagging
 from rivermark.lake.retention import oldest_retained
 from rivermark.model.table import Table
@@ -113,3 +116,46 @@ def _held(reader: Reader, before: int) -> str:
         f"stream '{reader.stream}' has read only to version {reader.behind}, and versions before "
         f"{before} could go: start it, or reset it (rivermark reset {reader.stream})"
     )
+
+
+def newest_batches(log: CommitLog) -> list[Commit]:
+    """The newest batch of each stream in its newest generation, newest first.
+
+    A refreshing stream's batches are those by which it replaced days.
+    """
+    newest: dict[str, Commit] = {}
+    for commit in log.history():
+        stream = commit.metadata.get("stream")
+        if stream is None or not {"batch", "refresh"} & commit.metadata.keys():
+            continue
+        before = newest.get(stream)
+        if before is None or _generation(commit) > _generation(before):
+            newest[stream] = commit
+    return sorted(newest.values(), key=lambda c: c.version, reverse=True)
+
+
+def write_batch_markers(table_path: str, run_id: str) -> None:
+    """Write the newest batches down in a commit that adds no row. Holds no lock of its own."""
+    log = CommitLog(table_path)
+    metadata = {
+        "upkeep": "remember",
+        "run": run_id,
+        REMEMBERED: {"all": log.knows_all(), "batches": [_marker(c) for c in newest_batches(log)]},
+    }
+    table = delta_table(table_path)
+    nothing = pa.schema(table.schema().to_arrow()).empty_table()
+    write_deltalake(table, nothing, mode="append", commit_properties=commit_properties(metadata))
+    write_checksum(table_path, table.version())
+
+
+def _generation(commit: Commit) -> int:
+    return int(commit.metadata.get("generation", 0))
+
+
+def _marker(commit: Commit) -> dict[str, Any]:
+    return {
+        "version": commit.version,
+        "at": commit.at.isoformat(),
+        "rows": commit.rows,
+        "metadata": commit.metadata,
+    }

@@ -5,18 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
-from rivermark.process.api.inputs import Arrivals
+from rivermark.process.api.inputs import Arrivals, key_getter
 from rivermark.process.engine.engine import Engine, Timer
 from rivermark.process.engine.paging import PAGE_FROM
 from rivermark.process.engine.state_size import Limits
-from rivermark.process.errors import DeadLetter
+from rivermark.process.errors import DeadLetter, Misuse, ProcessError
 from rivermark.process.instants import BEGINNING, END_OF_TIME
 from rivermark.process.keyed import KeyedProcess
-from rivermark.process.spark.determinism import check_keys
+from rivermark.process.spark.buckets import bucket_of
 from rivermark.process.spark.meter import Meter
 from rivermark.process.spark.reading import InputReader
 from rivermark.process.spark.replaying import REPLAYED, TIMERS, again, set_again
@@ -103,3 +103,30 @@ class BucketRun:
         self.core.stop()
         rows = pa.array(self.core.writer.rows(outputs), self.core.writer.arrow)
         return pa.Table.from_batches([pa.RecordBatch.from_struct_array(rows)])
+
+
+SAMPLE: Final = 64
+"""How many events of a batch and bucket are looked at, spread over it, the first among them."""
+
+
+def check_keys(reader: InputReader, arrivals: Arrivals, bucket: int, buckets: int) -> None:
+    """Raise ProcessError where the key of an event is not the one that it was sent by."""
+    spec = reader.spec
+    if spec.key is None or not arrivals.keys:
+        return
+    get = key_getter(spec.key)
+    for place in range(0, len(arrivals.keys), -(-len(arrivals.keys) // SAMPLE)):
+        key, event = arrivals.keys[place], arrivals.rows[place]
+        try:
+            sent = bucket_of(key, buckets)
+        except TypeError:
+            continue  # of a wrong type, which is reported when it is handled
+        if sent != bucket or get(event) != key:
+            at = 0 if arrivals.times is None else arrivals.times[place]
+            problem = Misuse(
+                f"the key of input '{spec.name}' is not deterministic: the worker computes another "
+                "one for this event than the task that read it. A key depends on its event alone, "
+                "not on the clock, on chance, on hash() or on id(). State of such a key lies in "
+                "several buckets: correct the function, then start over with rivermark reset"
+            )
+            raise ProcessError(reader.process, key, event, at, problem)

@@ -24,9 +24,6 @@ from rivermark.process.windows.triggers import AtEnd, Every, EveryCount, Never, 
 from rivermark.process.windows.window import GLOBAL, Window
 from rivermark.process.windows.window_process import WindowAggregate, WindowContext, WindowProcess
 
-Verdict = TriggerResult
-"""The former name of `TriggerResult`."""
-
 __all__ = [
     "GLOBAL",
     "AnyOf",
@@ -48,7 +45,6 @@ __all__ = [
     "TriggerContext",
     "TriggerResult",
     "Tumbling",
-    "Verdict",
     "Window",
     "WindowAggregate",
     "WindowContext",

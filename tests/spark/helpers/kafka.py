@@ -14,10 +14,11 @@ from confluent_kafka import admin as client
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StringType
 
-from rivermark import Contract, Field, Ingest, KafkaSource
+from rivermark import Contract, Field, Ingest
 from rivermark.ingest.plan import BatchPlanner
 from rivermark.ingest.source.kafka.cluster import Cluster
 from rivermark.ingest.source.kafka.position import Range
+from rivermark.sources import KafkaSource
 from rivermark.testing import wait_until
 from tests.spark.helpers.source_contract import EVENT, Deployment, event
 

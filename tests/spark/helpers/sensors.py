@@ -21,7 +21,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from rivermark import Contract, Daily, Field, FileSource, Ingest, Rule, Stream, Table, Topology
+from rivermark import Contract, Daily, Field, Ingest, Rule, Stream, Table, Topology
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of
@@ -31,6 +31,7 @@ from rivermark.operators.windows import TumblingWindow, per_window
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
+from rivermark.sources import FileSource
 from tests.spark.helpers.delta_rows import delta_rows
 
 TEN: Final = datetime(2024, 3, 1, 10, tzinfo=UTC)

@@ -17,7 +17,7 @@ from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, TimestampType
 
-from rivermark import Contract, Field, Ingest, Rule, Source, Table, readers
+from rivermark import Contract, Field, Ingest, Rule, Table, readers
 from rivermark.ingest.admission import Admission
 from rivermark.ingest.batch.executors import numbered
 from rivermark.ingest.lines import read_numbered
@@ -26,6 +26,7 @@ from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.lake import Lake
 from rivermark.model.sink import Origin
 from rivermark.model.source import PIECE_BYTES, Piece, PlannedSplit, Records
+from rivermark.sources import Source
 from tests.kills import Killer
 
 FIRST: Final = datetime(2024, 3, 1, 10, tzinfo=UTC)

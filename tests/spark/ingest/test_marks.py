@@ -9,13 +9,14 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import TimestampType
 
-from rivermark import Field, PerProducer, Topology
+from rivermark import Field, Topology
 from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.ingest_replay.run import replay_ingest
 from rivermark.ingest.admission import DRIVER_BYTES
 from rivermark.ingest.watermark_recovery import admission_watermark
 from rivermark.runtime.checkpoint.watermarks import last_reached
 from rivermark.settings import Settings
+from rivermark.sources import PerProducer
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.sensors import (
     FOLDER,

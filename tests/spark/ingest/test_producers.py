@@ -13,13 +13,14 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
-from rivermark import PerProducer, Topology
+from rivermark import Topology
 from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.ingest_replay.replay import SideTables
 from rivermark.backfill.ingest_replay.run import replay_ingest
 from rivermark.ingest.watermark_recovery import admission_watermark
 from rivermark.runtime.checkpoint.watermarks import last_reached
 from rivermark.settings import Settings
+from rivermark.sources import PerProducer
 from rivermark.testing import assert_rows_equal
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.recomputing import recompute_days

@@ -8,7 +8,8 @@ from datetime import timedelta
 
 from assets.taxi.areas import area_streams
 from assets.taxi.ingest import RIDE_EVENTS
-from rivermark import KafkaSource, Topology
+from rivermark import Topology
+from rivermark.sources import KafkaSource
 from tests.spark.kafka.real_time_process import host
 
 RIDES = "taxi.rides"

@@ -8,7 +8,9 @@ from datetime import timedelta
 
 from assets.readings.alerts.limits import BEYOND_LIMITS, LIMIT, beyond_limits
 from assets.readings.sensors import SENSOR_READING
-from rivermark import FileSource, Ingest, KafkaSource, Output, RealTimeSink, Stream, Topology
+from rivermark import Ingest, Output, Stream, Topology
+from rivermark.sinks import RealTimeSink
+from rivermark.sources import FileSource, KafkaSource
 from tests.spark.kafka.real_time_process import host
 
 READINGS = "readings.sensors"

@@ -10,7 +10,7 @@ import pytest
 
 from assets.taxi.ingest import BROKERS, events_of
 from assets.taxi.rides import RIDE_EVENT
-from rivermark import FileSource, KafkaSource
+from rivermark.sources import FileSource, KafkaSource
 from simulator.taxi.topics import send_landed
 from simulator.taxi.training import land_training
 from simulator.taxi.wire import RIDES_FOLDER, landed_lines

@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
-from rivermark import ConsumerGroup, RivermarkError
+from rivermark import RivermarkError
 from rivermark.ingest.plan import open_source
 from rivermark.ingest.source.kafka import cluster
 from rivermark.ingest.source.kafka.position import Range
@@ -21,6 +21,7 @@ from rivermark.monitor.lag import keeps_up, lag_of
 from rivermark.monitor.status import status_of
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.settings import Settings
+from rivermark.sources import ConsumerGroup
 from rivermark.testing import wait_until
 from tests.spark.helpers.kafka import (
     Topics,

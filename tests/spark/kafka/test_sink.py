@@ -16,11 +16,11 @@ import confluent_kafka
 import pyarrow as pa
 import pytest
 
-from rivermark import KafkaSink, RivermarkError, Table
+from rivermark import RivermarkError, Table
 from rivermark.lake.lake import Lake
 from rivermark.lake.system_tables import rows_of
 from rivermark.model.sink import SinkContext
-from rivermark.sinks import kafka_writers
+from rivermark.sinks import KafkaSink, kafka_writers
 from rivermark.sinks.kafka_options import DEDUPLICATION_KEY
 from tests.kills import Killer
 from tests.sink_contract import NewTarget, SinkContract, Target

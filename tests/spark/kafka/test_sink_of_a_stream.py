@@ -9,9 +9,9 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
-from rivermark import KafkaSink, Output, Stream
+from rivermark import Output, Stream
 from rivermark.settings import Settings
-from rivermark.sinks import kafka_writers
+from rivermark.sinks import KafkaSink, kafka_writers
 from tests.spark.helpers.crashes import CrashError, crash_once, forget_last_commit
 from tests.spark.helpers.kafka import Stepped, Topics, committed_messages
 from tests.spark.helpers.recomputing import recompute_days

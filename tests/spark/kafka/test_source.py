@@ -15,11 +15,12 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType
 
-from rivermark import Avro, Contract, Field, KafkaSource, Source
+from rivermark import Contract, Field
 from rivermark.ingest.plan import BatchPlanner, open_source, parts_of
 from rivermark.ingest.source.kafka.position import Range
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.model.errors import RecordsLost
+from rivermark.sources import Avro, KafkaSource, Source
 from tests.spark.helpers.kafka import Topics, deploy, millis, poll, source_of
 from tests.spark.helpers.source_contract import EVENT, FIRST, Deployment, SourceContract, event
 

@@ -11,12 +11,12 @@ from pyspark.sql import SparkSession
 
 from assets.taxi.ingest import FARE_EVENTS, RIDE_EVENTS
 from assets.taxi.streams import EVENT_STREAMS
-from rivermark import KafkaSource
 from rivermark.ingest.plan import BatchPlanner
 from rivermark.model.stream import Ingest
 from rivermark.model.topology import Topology
 from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
+from rivermark.sources import KafkaSource
 from simulator.taxi.drip import drip
 from simulator.taxi.drip_plan import DripPlan
 from tests.spark.helpers.delta_rows import published_rows

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from rivermark import PerProducer
 from rivermark.ingest.plan import BatchPlanner
 from rivermark.ingest.producers import Producer, Producers
 from rivermark.ingest.watermark import Progress
 from rivermark.ingest.watermark_recovery import admission_watermark
+from rivermark.sources import PerProducer
 from tests.spark.helpers.kafka import Topics, deploy, millis, planned
 from tests.spark.helpers.source_contract import FIRST, Deployment, event
 

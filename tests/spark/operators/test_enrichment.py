@@ -11,19 +11,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rivermark import (
-    Output,
-    PostgresAppend,
-    PostgresUpsert,
-    RivermarkError,
-    Stream,
-    Table,
-    Topology,
-)
+from rivermark import Output, RivermarkError, Stream, Table, Topology
 from rivermark.operators import HttpLookup, enrich, looked_up, not_looked_up
 from rivermark.runtime.supervision.error_classes import explain
 from rivermark.runtime.supervision.reset import reset
 from rivermark.settings import Settings
+from rivermark.sinks import PostgresAppend, PostgresUpsert
 from setup.postgres_server import PostgresServer
 from tests.spark.helpers.recomputing import recompute_days
 from tests.spark.helpers.sensors import READINGS, TEN, admit, reading, rows, run, windows

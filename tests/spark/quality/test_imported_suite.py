@@ -31,7 +31,7 @@ from rivermark.quality.gx.evaluator import DocsEvaluator
 from rivermark.quality.gx.main_module import main_module_with_a_file
 from rivermark.quality.imported_suite import from_great_expectations
 from rivermark.quality.time_expectations import no_overlap, not_ahead, usual_rows
-from rivermark.runtime.preflight.suites import suite_faults
+from rivermark.runtime.preflight.faults import suite_faults
 from tests.unit.quality.planted import NOON, faulty_rows
 from tests.unit.quality.test_imported_suite import expectation
 

@@ -9,20 +9,11 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from rivermark import (
-    Contract,
-    DeltaUpsert,
-    Field,
-    FileSource,
-    Ingest,
-    Output,
-    PostgresUpsert,
-    RivermarkError,
-    Stream,
-    WebhookSink,
-)
+from rivermark import Contract, Field, Ingest, Output, RivermarkError, Stream
 from rivermark.settings import Settings
+from rivermark.sinks import DeltaUpsert, PostgresUpsert, WebhookSink
 from rivermark.sinks.postgres.target import Target
+from rivermark.sources import FileSource
 from rivermark.testing.landing.json_lines import json_line
 from setup.postgres_server import PostgresServer
 from tests.product_world import PRODUCTS, SearchIndex, changes, newest

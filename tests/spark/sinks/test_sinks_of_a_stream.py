@@ -13,20 +13,12 @@ from pyarrow import dataset
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rivermark import (
-    ConsoleSink,
-    DeltaUpsert,
-    FileSink,
-    Output,
-    RivermarkError,
-    Stream,
-    Table,
-    Topology,
-)
+from rivermark import Output, RivermarkError, Stream, Table, Topology
 from rivermark.backfill.undo import undo
 from rivermark.runtime.spark import input_size
 from rivermark.runtime.supervision.reset import reset
 from rivermark.settings import Settings
+from rivermark.sinks import ConsoleSink, DeltaUpsert, FileSink
 from tests.spark.helpers.crashes import CrashError, crash_once
 from tests.spark.helpers.recomputing import recompute_days
 from tests.spark.helpers.sensors import (

@@ -18,7 +18,7 @@ import pytest
 from deltalake import DeltaTable
 from pyarrow import parquet
 
-from rivermark import Contract, Daily, Field, FileSource, Ingest, Output, Stream, Table, Topology
+from rivermark import Contract, Daily, Field, Ingest, Output, Stream, Table, Topology
 from rivermark.backfill.erasure.erase import Erasure, erase
 from rivermark.backfill.erasure.person import person_of
 from rivermark.backfill.erasure.record import ERASURES
@@ -32,6 +32,7 @@ from rivermark.process.spark.replaying import replays_of
 from rivermark.runtime.supervision.lease import Lease
 from rivermark.settings import Settings
 from rivermark.sinks.undelivered import undelivered_of
+from rivermark.sources import FileSource
 from tests.kills import Killer
 from tests.oracles.shop import append
 

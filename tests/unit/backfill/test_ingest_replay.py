@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from rivermark import FileSource, PerProducer
 from rivermark.backfill.ingest_replay.replay import start_of
 from rivermark.ingest.producers import Producer, Producers
 from rivermark.ingest.split_outcomes import INGEST_FILES
@@ -18,6 +17,7 @@ from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import append_rows, rows_of
 from rivermark.model.errors import RivermarkError
 from rivermark.model.sink import Origin
+from rivermark.sources import FileSource, PerProducer
 from tests.unit.model.declared import ingest
 
 TEN = datetime(2024, 3, 1, 10, tzinfo=UTC)

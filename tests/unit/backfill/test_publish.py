@@ -11,12 +11,13 @@ import pytest
 from deltalake import DeltaTable
 from pyarrow import dataset
 
-from rivermark import ConsoleSink, DeltaUpsert, FileSink, Output, Sink
+from rivermark import Output
 from rivermark.backfill.difference import Difference
 from rivermark.backfill.publish import check_replaceable, publish_days
 from rivermark.backfill.undo import undo
 from rivermark.model.errors import RivermarkError
 from rivermark.model.sink import OnReplace
+from rivermark.sinks import ConsoleSink, DeltaUpsert, FileSink, Sink
 from tests.oracles.reprocessings import reprocessing
 from tests.unit.backfill.conftest import DAY, STREAM, TIPS, World, tips
 

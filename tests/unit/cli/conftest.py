@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from rivermark import FileSource
 from rivermark.cli.main import app
 from rivermark.model.stream import Stream
 from rivermark.model.table import Daily, Table
 from rivermark.model.topology import Topology
 from rivermark.settings import Settings
+from rivermark.sources import FileSource
 from tests.oracles import shop as shop_oracle
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from rivermark import Source, SourceReader
 from rivermark.ingest.plan import plan_table
 from rivermark.ingest.source.ranges import RangeReader
 from rivermark.lake.delta import delta_table
@@ -18,6 +17,7 @@ from rivermark.model.source import Discovery, PlannedSplit, Split
 from rivermark.model.topology import Topology
 from rivermark.runtime.supervision.lease import Lease
 from rivermark.settings import Settings
+from rivermark.sources import Source, SourceReader
 from tests.unit.cli.conftest import NOON, ORDERS, TYPED, Run
 
 

@@ -41,7 +41,7 @@ def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rivermark.cli.check.launch_ahead", lambda *_: None)
     monkeypatch.setattr("rivermark.runtime.preflight.faults_of", faults)
     # Great Expectations takes seconds to import: tests/spark/quality asks it.
-    monkeypatch.setattr("rivermark.runtime.preflight.suites.check_as_it_is", lambda *_: None)
+    monkeypatch.setattr("rivermark.runtime.preflight.faults.check_as_it_is", lambda *_: None)
 
 
 def test_all_declarations_that_are_refused_are_reported(
@@ -102,7 +102,7 @@ def test_what_great_expectations_does_not_know_is_reported_with_its_suite(
 
     custom = {"expectations": [{"type": "expect_good_coffee", "kwargs": {"column": "sales"}}]}
     suite = Suite(expectations=from_great_expectations(custom))
-    monkeypatch.setattr("rivermark.runtime.preflight.suites.check_as_it_is", refuse)
+    monkeypatch.setattr("rivermark.runtime.preflight.faults.check_as_it_is", refuse)
     declared = Topology([orders(), sales(suite=suite)])
     monkeypatch.setattr(deployment, "entry_points", lambda **_: [Entry("default", declared)])
 
@@ -142,7 +142,8 @@ def test_what_spark_finds_is_reported_once_and_ends_with_one(
 
 PARTS = """
 from datetime import date, timedelta
-from rivermark import Domain, Field, FileSource, Ingest, Stream, Table, Topology
+from rivermark import Domain, Field, Ingest, Stream, Table, Topology
+from rivermark.sources import FileSource
 from tests.oracles.cafe import contract, orders, sales, sales_table
 """
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from rivermark import ElementsSource
 from rivermark.cli.files import FileState, file_states
 from rivermark.ingest.plan import BatchPlanner, plan_table
 from rivermark.ingest.split_outcomes import INGEST_FILES
@@ -15,6 +14,7 @@ from rivermark.model.topology import Topology
 from rivermark.monitor.changed_files import files_unchanged
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 from rivermark.settings import Settings
+from rivermark.sources import ElementsSource
 from tests.unit.cli.conftest import ORDERS, Run, drop
 from tests.unit.conftest import Put
 

@@ -37,11 +37,6 @@ def greet(name: str = "you") -> None:
             2,
             "'shop/hourly' reads tables and admits no",
         ),
-        (
-            "readmit shop/hourly --from 2026-03-02",
-            2,
-            "'shop/hourly' reads tables and admits no rows",
-        ),
         ("replay-ingest shop/orders --from monday", 2, "'monday' is not a day"),
         ("status --group kitchen", 2, "no group is named 'kitchen'"),
         ("files", 2, "which stream? `rivermark status` lists them"),

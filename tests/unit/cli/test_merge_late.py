@@ -46,9 +46,7 @@ def test_the_report_tells_rows_and_money_before_and_after(
     ]  # fmt: skip
     assert f"{payments} late rows merged in" in result.stdout
     assert late_days(settings, PAYMENTS) == []
-    # Renamed commands keep their former names, which help does not list.
-    assert "no late row is left" in rivermark("fold-late", "--dry-run").stdout
-    assert "fold-late" not in rivermark("--help").stdout
+    assert "no late row is left" in rivermark("merge-late", "--dry-run").stdout
 
 
 @pytest.mark.usefixtures("payments")

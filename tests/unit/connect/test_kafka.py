@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rivermark import DeclarationError, KafkaSink, KafkaSource
+from rivermark import DeclarationError
+from rivermark.sinks import KafkaSink
+from rivermark.sources import KafkaSource
 
 
 @pytest.mark.parametrize(

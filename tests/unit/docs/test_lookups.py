@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import rivermark
+from rivermark import sources
 
 PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "lookups.md"
 
 
 def test_the_lookup_of_the_page_is_one() -> None:
-    names: dict[str, Any] = {name: getattr(rivermark, name) for name in rivermark.__all__}
+    names: dict[str, Any] = {
+        name: getattr(module, name) for module in (rivermark, sources) for name in module.__all__
+    }
     names["SHOP"] = rivermark.Domain("shop", first_day=date(2024, 1, 1))
     for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL):
         exec(block, names)  # noqa: S102 - a page of this repository

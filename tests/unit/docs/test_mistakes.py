@@ -22,24 +22,7 @@ from pyspark.sql.classic.column import Column
 from pyspark.sql.types import LongType
 from typer.testing import CliRunner
 
-from rivermark import (
-    Contract,
-    Daily,
-    DeltaUpsert,
-    Domain,
-    Field,
-    FileSink,
-    FileSource,
-    KafkaSource,
-    NoRestart,
-    Output,
-    PostgresSource,
-    Rule,
-    Stream,
-    Suite,
-    Topology,
-    expect,
-)
+from rivermark import Contract, Daily, Domain, Field, Output, Rule, Stream, Suite, Topology, expect
 from rivermark.backfill.as_of import parse_day
 from rivermark.cli import deployment
 from rivermark.cli.deployment import settings_for
@@ -50,9 +33,12 @@ from rivermark.model.errors import RivermarkError
 from rivermark.operators import TumblingWindow
 from rivermark.process import Context, KeyedProcess
 from rivermark.process.windows.assigners import Counting, Tumbling
+from rivermark.restart import NoRestart
 from rivermark.runtime.query import recompute
 from rivermark.runtime.query.recompute import check_closed
 from rivermark.runtime.spark.jvm import jar_set
+from rivermark.sinks import DeltaUpsert, FileSink
+from rivermark.sources import FileSource, KafkaSource, PostgresSource
 from tests.oracles.cafe import contract, orders, sales, sales_table
 from tests.unit.cli.conftest import Entry
 

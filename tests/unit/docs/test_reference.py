@@ -18,7 +18,15 @@ from types import ModuleType, UnionType
 from typing import Any, Final, get_origin
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "reference.md"
-MODULES: Final = ("rivermark", "rivermark.operators", "rivermark.process", "rivermark.testing")
+MODULES: Final = (
+    "rivermark",
+    "rivermark.sources",
+    "rivermark.sinks",
+    "rivermark.restart",
+    "rivermark.operators",
+    "rivermark.process",
+    "rivermark.testing",
+)
 HEAD: Final = """# Reference
 
 The public names, by the module from which they are imported, with what their docstrings say. This

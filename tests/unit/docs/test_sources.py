@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from rivermark import Source
 from rivermark.ingest.source.ranges import RangeReader
+from rivermark.sources import Source
 
 PAGES = Path(__file__).parents[3] / "docs" / "sources"
 

@@ -26,16 +26,7 @@ from deltalake import DeltaTable
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import SparkSession
 
-from rivermark import (
-    Contract,
-    ElementsSource,
-    Field,
-    FileSource,
-    Ingest,
-    PerProducer,
-    RivermarkError,
-    Rule,
-)
+from rivermark import Contract, Field, Ingest, RivermarkError, Rule
 from rivermark.ingest.admission import Admission, AdmissionResult
 from rivermark.ingest.batch.base import Kind
 from rivermark.ingest.batch.chunks import Chunk, ChunkWriter, RawTask
@@ -46,6 +37,7 @@ from rivermark.ingest.plan import BatchPlanner, plan_table, planned_split
 from rivermark.lake.lake import Lake
 from rivermark.model.sink import Origin
 from rivermark.model.source import Piece
+from rivermark.sources import ElementsSource, FileSource, PerProducer
 
 PICKLE: Final[Any] = CloudPickleSerializer()
 FIRST: Final = datetime(2024, 3, 1, 10, tzinfo=UTC)

@@ -14,12 +14,13 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from rivermark import Contract, Field, FileSource, Ingest
+from rivermark import Contract, Field, Ingest
 from rivermark.ingest.parse.cutter import MALFORMED, Cutter, Spelled
 from rivermark.ingest.plan import BatchPlanner, planned_split
 from rivermark.ingest.source.files.pieces import pieces_of
 from rivermark.lake.lake import Lake
 from rivermark.model.source import PlannedSplit
+from rivermark.sources import FileSource
 from tests.oracles.mutated_files import (
     BINARY,
     MAX_ROW_BYTES,

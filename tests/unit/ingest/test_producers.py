@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rivermark import DeclarationError, FileSource, KafkaSource, PerProducer
+from rivermark import DeclarationError
 from rivermark.cli.status import producer_line
 from rivermark.ingest.batch.base import SplitStatistics
 from rivermark.ingest.decision import evaluate_splits
@@ -26,6 +26,7 @@ from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of
 from rivermark.model.sink import Origin
 from rivermark.monitor.watermarks import producers_of
+from rivermark.sources import FileSource, KafkaSource, PerProducer
 from tests.unit.model.declared import ingest
 
 TEN = datetime(2024, 3, 1, 10, tzinfo=UTC)

@@ -10,9 +10,10 @@ from typing import Any, ClassVar, cast
 import pytest
 from pyspark.sql import SparkSession
 
-from rivermark import ConsumerGroup, DeclarationError, KafkaSource
+from rivermark import DeclarationError
 from rivermark.ingest.real_time import cells as message_cells
 from rivermark.ingest.real_time.rows import real_time_rows
+from rivermark.sources import ConsumerGroup, KafkaSource
 from tests.unit.sinks.test_real_time import RIDES
 
 

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from rivermark.lake.added_rows import added_rows
 from rivermark.lake.append.delta_commit import DeltaCommitter
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import arrow_schema
 from rivermark.model.errors import TableDamaged
+from rivermark.runtime.query.ingest import added_rows
 from tests.unit.lake.conftest import RIDES, Foreign, rides
 
 COLUMNS = arrow_schema(RIDES.schema)

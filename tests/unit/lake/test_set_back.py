@@ -13,10 +13,10 @@ from pyspark.sql.types import LongType, StructField, StructType
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
-from rivermark.lake.set_back import check_not_set_back
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.sink import Origin
 from rivermark.model.table import Table
+from rivermark.runtime.checkpoint.generation import check_not_set_back
 
 TABLE = Table(
     name="test/windows", schema=StructType([StructField("n", LongType())]), description="w"

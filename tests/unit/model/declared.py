@@ -8,10 +8,10 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
-from rivermark import FileSource
 from rivermark.model.contract import Contract, Field
 from rivermark.model.stream import Ingest, Stream
 from rivermark.model.table import Daily, Table
+from rivermark.sources import FileSource
 
 MINUTE = timedelta(minutes=1)
 SCHEMA = StructType([StructField("id", LongType()), StructField("at", TimestampType())])

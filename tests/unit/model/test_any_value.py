@@ -14,41 +14,44 @@ from typing import Any
 import pytest
 
 from rivermark import (
-    ConsoleSink,
     Contract,
     Daily,
     DeclarationError,
-    DeltaSource,
-    DeltaUpsert,
     Domain,
-    ElementsSource,
     Field,
-    FileSink,
-    FileSource,
-    FixedDelay,
-    GrowingDelay,
     Ingest,
-    KafkaSink,
-    KafkaSource,
     Marks,
     Output,
     Plot,
-    PostgresAppend,
-    PostgresSource,
-    PostgresUpsert,
-    RateSource,
-    RealTimeSink,
     Rule,
-    SocketSource,
     Stream,
     Suite,
     Table,
     Topology,
-    WebhookSink,
     expect,
 )
 from rivermark.operators import SessionWindow, SlidingWindow, TumblingWindow
 from rivermark.quality import no_overlap, not_ahead, usual_rows
+from rivermark.restart import FixedDelay, GrowingDelay
+from rivermark.sinks import (
+    ConsoleSink,
+    DeltaUpsert,
+    FileSink,
+    KafkaSink,
+    PostgresAppend,
+    PostgresUpsert,
+    RealTimeSink,
+    WebhookSink,
+)
+from rivermark.sources import (
+    DeltaSource,
+    ElementsSource,
+    FileSource,
+    KafkaSource,
+    PostgresSource,
+    RateSource,
+    SocketSource,
+)
 
 MINUTE = timedelta(minutes=1)
 AT = Field("at", "timestamp", required=True)

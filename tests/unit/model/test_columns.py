@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import pytest
 
-from rivermark.model.column_type import ColumnType
+from rivermark.model.column_type import ColumnType, Record
 from rivermark.model.ddl import struct_type
 from rivermark.model.errors import DeclarationError
 from rivermark.model.table import Daily, Table
@@ -78,16 +78,25 @@ def test_the_rest_of_the_declaration_is_that_of_any_table() -> None:
         Table.of(Alert, name="test/alerts", description="Alerts.", keys=("id",))
 
 
-def test_comments_describe_columns_and_those_on_no_column_are_refused() -> None:
-    described = Table.of(
-        Alert, name="test/alerts", description="Alerts.", comments={"total": "In USD."}
-    )
-    assert described.schema["total"].metadata == {"comment": "In USD."}
-    assert described.schema["key"].metadata == {}
-    assert table_of(Alert).schema["total"].metadata == {}
+class Fare(Record):
+    """What a ride cost.
 
-    with pytest.raises(DeclarationError, match=r"no column 'totl' to comment on.*'total'"):
-        Table.of(Alert, name="test/alerts", description="Alerts.", comments={"totl": "In USD."})
+    Refunds are fares below zero.
+    """
+
+    ride: int
+    total: Annotated[Decimal, ColumnType("decimal(12,2)"), "In USD."]
+    tip: Annotated[float | None, "In USD, of cards alone."] = None
+
+
+def test_a_record_describes_its_table_and_its_columns() -> None:
+    fares = Table.of(Fare, name="test/fares")
+
+    assert fares.description == "What a ride cost."
+    comments = [field.metadata for field in fares.schema]
+    assert comments == [{}, {"comment": "In USD."}, {"comment": "In USD, of cards alone."}]
+    assert fares.schema["total"].dataType.simpleString() == "decimal(12,2)"
+    assert Table.of(Fare, name="test/fares", description="Fares.").description == "Fares."
 
 
 @pytest.mark.parametrize("hint", [Decimal, object, int | str, list, tuple[int, str]])

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame
 
+from rivermark.model import expectations as expect
 from rivermark.model.domain import Domain
 from rivermark.model.errors import DeclarationError
 from rivermark.model.stream import BindableBuild, Output, Stream, lateness_of, table_of
-from rivermark.model.table import Daily
+from rivermark.model.suite import Suite
+from rivermark.model.table import Daily, Table
 from tests.unit.model.declared import MINUTE, ingest, stream, table
 
 
@@ -72,6 +74,44 @@ def test_a_domain_fills_in_group_owners_and_days_and_a_declaration_may_differ() 
         description="Orders.", group="archive",
     )  # fmt: skip
     assert (asked.group, asked.owners) == ("archive", ("team:shop",))
+
+
+def test_a_domain_declares_a_stream_with_its_table_in_one_call() -> None:
+    shop = Domain("shop", first_day=date(2024, 1, 1), zone="America/New_York")
+    columns = "country string, window_start timestamp, window_end timestamp, sales long"
+
+    hours = shop.stream(
+        "test/hours",
+        columns,
+        description="Sales per hour.",
+        reads=ingest(),
+        build=lambda rows: rows,
+        keys="country",
+        margin=timedelta(hours=1),
+        expect=[expect.not_null("country")],
+    )
+
+    [written] = hours.tables
+    assert (hours.name, hours.description, hours.group) == ("test/hours", "Sales per hour.", "shop")
+    assert (written.event_time, written.days) == ("window_end", shop.days("window_start"))
+    assert (written.keys, hours.margin) == (("country",), timedelta(hours=1))
+    assert hours.suite == Suite(expectations=(expect.not_null("country"),), may_be_empty=True)
+
+
+def test_a_table_of_a_domain_takes_its_days_from_its_event_time() -> None:
+    shop = Domain("shop", first_day=date(2024, 1, 1))
+    columns = "id long, event_time timestamp, due timestamp"
+
+    def table_with(**options: Any) -> Table:
+        return shop.table("test/rides", columns, description="Rides.", **options)
+
+    assert (table_with().event_time, table_with().days) == ("event_time", shop.days("event_time"))
+    assert table_with(event_time="due").days == shop.days("due")
+    assert table_with(days="due").event_time == "event_time"
+    assert table_with(days=None).days is None
+    assert shop.table("test/zones", "id long", description="Zones.").event_time is None
+    with pytest.raises(DeclarationError, match=r"'test/rides'.*lon"):
+        shop.table("test/rides", "id lon", description="Rides.")
 
 
 def test_a_build_that_binds_is_made_with_the_parameters_and_fitted_to_the_stream() -> None:

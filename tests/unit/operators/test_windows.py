@@ -4,7 +4,6 @@ from datetime import timedelta
 
 import pytest
 
-from rivermark import operators
 from rivermark.model.errors import DeclarationError
 from rivermark.operators.windows import SessionWindow, SlidingWindow, TumblingWindow, interval
 
@@ -23,14 +22,6 @@ def test_windows_of_no_length_are_refused() -> None:
 def test_sliding_windows_that_leave_events_out_are_refused() -> None:
     with pytest.raises(DeclarationError, match="leave events out"):
         SlidingWindow(MINUTE, every=2 * MINUTE)
-
-
-def test_the_former_names_still_work() -> None:
-    assert (operators.Tumbling, operators.Sliding, operators.Sessions) == (
-        TumblingWindow,
-        SlidingWindow,
-        SessionWindow,
-    )
 
 
 def test_an_interval_is_exact_to_the_microsecond() -> None:

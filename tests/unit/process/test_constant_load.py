@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from assets.taxi.long_rides import LongRides
-from rivermark.process import BEGINNING, Arrivals, Engine
+from rivermark.process import BEGINNING
+from rivermark.process.api.inputs import Arrivals
+from rivermark.process.engine.engine import Engine
 from tests.unit.assets.taxi.test_long_rides import ended, started
 from tests.unit.process.readings import HOUR, MINUTE, NOON
 

@@ -11,7 +11,6 @@ import pytest
 from rivermark.model.errors import DeclarationError
 from rivermark.process import (
     TTL,
-    Arrivals,
     Broadcast,
     BroadcastState,
     Context,
@@ -24,6 +23,7 @@ from rivermark.process import (
     SideOutput,
     ValueState,
 )
+from rivermark.process.api.inputs import Arrivals
 from rivermark.testing import ProcessHarness
 from tests.unit.process.readings import HOUR, NOON, Note, Reading, reading
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rivermark.process import Arrivals, Context, Input, KeyedProcess, ListState, ValueState
+from rivermark.process import Context, Input, KeyedProcess, ListState, ValueState
+from rivermark.process.api.inputs import Arrivals
 from rivermark.testing import ProcessHarness, SplitDifference, split_invariant
 from tests.unit.process.readings import HOUR, NOON, Note, Reading, reading
 

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
+from rivermark.dagster.jobs.suites import figures, results_table, sentence
 from rivermark.model.check import CheckResult, Severity
 from rivermark.quality.result import SuiteResult
-from rivermark.quality.summary import figures, results_table, sentence
 
 
 def answered(

@@ -17,9 +17,10 @@ from threading import Event, Thread
 import pytest
 from deltalake import DeltaTable
 
-from rivermark import DeclarationError, RivermarkError, WebhookSink
+from rivermark import DeclarationError, RivermarkError
 from rivermark.lake.lake import Lake
 from rivermark.model.sink import SinkContext
+from rivermark.sinks import WebhookSink
 from rivermark.sinks.undelivered import undelivered_of
 from tests.unit.sinks.conftest import FARES, context, fares
 from tests.web_service import Reply, Request, serving

@@ -9,8 +9,9 @@ from typing import Any, cast
 
 import pytest
 
-from rivermark import DeclarationError, KafkaSink, RivermarkError
+from rivermark import DeclarationError, RivermarkError
 from rivermark.lake.lake import Lake
+from rivermark.sinks import KafkaSink
 from tests.unit.sinks.conftest import FARES, context, fares
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -14,21 +14,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
-from rivermark import (
-    ConsoleSink,
-    Daily,
-    DeclarationError,
-    DeltaAppend,
-    DeltaUpsert,
-    FileSink,
-    Output,
-    Sink,
-    SinkContext,
-    SinkWriter,
-    Stream,
-    Table,
-    Topology,
-)
+from rivermark import Daily, DeclarationError, Output, Stream, Table, Topology
 from rivermark.backfill.maintenance import kept_tables
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
@@ -38,6 +24,15 @@ from rivermark.model.sink import BatchIdentity, Delivery, OnReplace
 from rivermark.runtime.query.append import AppendHost
 from rivermark.runtime.supervision.reset import tables_of
 from rivermark.settings import Settings
+from rivermark.sinks import (
+    ConsoleSink,
+    DeltaAppend,
+    DeltaUpsert,
+    FileSink,
+    Sink,
+    SinkContext,
+    SinkWriter,
+)
 from rivermark.sinks.output import OutputWriter, replace_in_others, sinks_of
 from tests.kills import Killed, Killer
 from tests.unit.sinks.conftest import COMMIT, DAY, FARES, by_ride, context, fares, of_json

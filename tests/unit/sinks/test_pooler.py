@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from rivermark import PostgresAppend, PostgresUpsert
 from rivermark.lake.lake import Lake
 from rivermark.operators import PostgresLookup
+from rivermark.sinks import PostgresAppend, PostgresUpsert
 from setup.local_server import free_port
 from setup.postgres_server import PostgresServer
 from tests.unit.sinks.conftest import connected, context, fares

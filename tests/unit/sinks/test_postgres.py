@@ -24,16 +24,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
-from rivermark import (
-    Daily,
-    DeclarationError,
-    Output,
-    PostgresAppend,
-    PostgresUpsert,
-    RivermarkError,
-    Table,
-    columns,
-)
+from rivermark import Daily, DeclarationError, Output, RivermarkError, Table, columns
 from rivermark.connect import postgres as client
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
@@ -41,6 +32,7 @@ from rivermark.lake.system_tables import rows_of
 from rivermark.model.ddl import data_type
 from rivermark.model.errors import CheckpointIncompatible, TableSchemaMismatch
 from rivermark.model.sink import SinkContext
+from rivermark.sinks import PostgresAppend, PostgresUpsert
 from rivermark.sinks.output import OutputWriter
 from rivermark.sinks.postgres.column_types import holds
 from rivermark.sinks.undelivered import undelivered_of, waiting_in

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql.types import DayTimeIntervalType, StructField, StructType
 
-from rivermark import DeclarationError, PostgresAppend, PostgresUpsert, RivermarkError, Table
+from rivermark import DeclarationError, RivermarkError, Table
 from rivermark.connect.postgres import Database
 from rivermark.lake.lake import Lake
+from rivermark.sinks import PostgresAppend, PostgresUpsert
 from tests.unit.sinks.conftest import FARES, context
 
 URI = "postgresql://ops@db.example:5432/shop"

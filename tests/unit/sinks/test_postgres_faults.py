@@ -13,12 +13,13 @@ from threading import Thread
 
 import pytest
 
-from rivermark import PostgresAppend, PostgresUpsert, RivermarkError
+from rivermark import RivermarkError
 from rivermark.connect import postgres as client
 from rivermark.connect.postgres import Database
 from rivermark.lake.lake import Lake
 from rivermark.model.sink import SinkContext
 from rivermark.runtime.supervision.error_classes import explain
+from rivermark.sinks import PostgresAppend, PostgresUpsert
 from rivermark.sinks.postgres.target import Target
 from rivermark.testing import wait_until
 from setup.postgres_server import PostgresServer

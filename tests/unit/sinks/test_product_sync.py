@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from rivermark import DeltaUpsert, Output, PostgresUpsert, WebhookSink
+from rivermark import Output
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of
+from rivermark.sinks import DeltaUpsert, PostgresUpsert, WebhookSink
 from rivermark.sinks.output import OutputWriter
 from tests.kills import Killed, Killer
 from tests.product_world import PRODUCTS, SearchIndex, changes, newest

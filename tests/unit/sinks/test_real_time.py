@@ -11,20 +11,11 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from rivermark import (
-    Contract,
-    DeclarationError,
-    Field,
-    FileSource,
-    Ingest,
-    KafkaSource,
-    Output,
-    PerProducer,
-    RealTimeSink,
-    Stream,
-)
+from rivermark import Contract, DeclarationError, Field, Ingest, Output, Stream
 from rivermark.model.watermark import WATERMARK_AFTER
+from rivermark.sinks import RealTimeSink
 from rivermark.sinks.real_time import real_time_of
+from rivermark.sources import FileSource, KafkaSource, PerProducer
 from tests.unit.sinks.conftest import FARES
 
 SINK = RealTimeSink(topic="fares")

@@ -17,11 +17,12 @@ from threading import Event, Thread
 import pytest
 from deltalake import DeltaTable
 
-from rivermark import DeclarationError, RivermarkError, WebhookSink
+from rivermark import DeclarationError, RivermarkError
 from rivermark.connect import http
 from rivermark.connect.http import pause_before, retry_after
 from rivermark.lake.lake import Lake
 from rivermark.model.sink import SinkContext
+from rivermark.sinks import WebhookSink
 from rivermark.sinks.undelivered import undelivered_of
 from tests.kills import Killer
 from tests.sink_contract import NewTarget, SinkContract, Target

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,13 +11,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
 from typing import Any, Final
+from uuid import UUID
 
+import msgspec
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
-from rivermark.ingest.source.kafka.decoding import json_of
+from rivermark.ingest.source.kafka.decoding import json_of, json_value_of
 from rivermark.ingest.source.kafka.formats import Format, KeyFormat
-from rivermark.ingest.source.kafka.message_keys import TEXT, member_of, members_of_key
 from rivermark.ingest.source.kafka.position import Partition, Range
 from rivermark.ingest.source.kafka.registry_header import UnreadableValue
 from rivermark.model.errors import RecordsLost, RivermarkError
@@ -229,3 +231,45 @@ def _second(seconds: int) -> str:
 def _offset(message: Message) -> int:
     offset = message.offset()
     return -1 if offset is None else offset
+
+
+TEXT: Final = json.JSONEncoder(ensure_ascii=False).encode
+"""Writes a text, or None, as JSON."""
+BYTES: Final = {"int": 4, "long": 8, "uuid": 16}
+
+
+def members_of_key(key: bytes, kind: KeyFormat) -> str:
+    """A key by its format: `_key`, of a record `_key.<name>`, or `_key_bytes` in base64.
+
+    Raises:
+        UnreadableValue: it is none of its format.
+        RivermarkError: its schema is not in the registry.
+    """
+    match kind:
+        case "text" if b"\0" not in key:
+            return member_of("_key", key)
+        case "text" | "bytes":
+            # A number in binary may be UTF-8 by chance; nearly all such have a zero byte.
+            return f'"_key_bytes":"{b64encode(key).decode()}"'
+        case "int" | "long" | "uuid":
+            if len(key) != BYTES[kind]:
+                raise UnreadableValue(f"{len(key)} bytes are no {kind}")
+            if kind == "uuid":
+                return f'"_key":"{UUID(bytes=key)}"'
+            return f'"_key":{int.from_bytes(key, "big", signed=True)}'
+        case _:
+            text = json_value_of(key, kind)
+    if not text.startswith("{"):
+        return f'"_key":{text}'
+    members = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    named = (f"{TEXT(f'_key.{name}')}:{bytes(value).decode()}" for name, value in members.items())
+    return ",".join(named) or '"_key":{}'
+
+
+def member_of(name: str, value: bytes | None) -> str:
+    """A member with a text, or `<name>_bytes` with base64 where the bytes are none."""
+    try:
+        text = None if value is None else value.decode()
+    except UnicodeDecodeError:
+        name, text = f"{name}_bytes", b64encode(value or b"").decode()
+    return f"{TEXT(name)}:{TEXT(text)}"

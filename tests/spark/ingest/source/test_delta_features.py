@@ -14,10 +14,11 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
-from rivermark import DeltaSource, RivermarkError
+from rivermark import RivermarkError
 from rivermark.lake.integrity.data_file_faults import data_file_problem, data_files
 from rivermark.lake.integrity.log_faults import faults_of_log
 from rivermark.model.source import PlannedSplit, SourceReader
+from rivermark.sources import DeltaSource
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 

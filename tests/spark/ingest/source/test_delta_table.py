@@ -14,8 +14,9 @@ from deltalake.exceptions import DeltaProtocolError
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StringType
 
-from rivermark import Contract, DeltaSource, Field, Ingest, RivermarkError, Source
+from rivermark import Contract, Field, Ingest, RivermarkError
 from rivermark.model.source import PlannedSplit
+from rivermark.sources import DeltaSource, Source
 from tests.spark.helpers.source_contract import EVENT, Deployment, SourceContract, event
 
 pytestmark = pytest.mark.spark

@@ -13,7 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StringType, TimestampType
 
-from rivermark import Contract, Field, FileSource, Ingest, Source, readers
+from rivermark import Contract, Field, Ingest, readers
+from rivermark.sources import FileSource, Source
 from tests.spark.helpers.source_contract import EVENT, Deployment, SourceContract, event
 
 pytestmark = pytest.mark.spark

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from rivermark import DeclarationError, ElementsSource, Ingest, RateSource, SocketSource, Source
+from rivermark import DeclarationError, Ingest
 from rivermark.ingest.plan import BatchPlanner, open_source
 from rivermark.ingest.source import generator
 from rivermark.model.source import Split
+from rivermark.sources import ElementsSource, RateSource, SocketSource, Source
 from rivermark.testing import wait_until
 from tests.spark.helpers.source_contract import EVENT, FIRST, Deployment, SourceContract, event
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import SparkSession
 
-from rivermark import Contract, Field, Ingest, PostgresSource
+from rivermark import Contract, Field, Ingest
+from rivermark.sources import PostgresSource
 from setup.postgres_server import PostgresServer
 from tests.kills import Killer
 from tests.spark.helpers.source_contract import READER_STEPS, Deployment, backlog, steps_of

@@ -14,8 +14,9 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
-from rivermark import Ingest, PythonDataSource, Source
+from rivermark import Ingest
 from rivermark.settings import Settings
+from rivermark.sources import PythonDataSource, Source
 from tests.spark.helpers.sensors import rows, run
 from tests.spark.helpers.source_contract import SourceContract, event
 

@@ -11,9 +11,10 @@ import pytest
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rivermark import Daily, DeltaUpsert, Output, PostgresUpsert, Stream, Table
+from rivermark import Daily, Output, Stream, Table
 from rivermark.operators import TumblingWindow, first_of_each, per_window
 from rivermark.runtime.preflight import EmptyInputs, faults_of
+from rivermark.sinks import DeltaUpsert, PostgresUpsert
 from tests.oracles.cafe import contract, orders, sales
 
 QUARTER = timedelta(minutes=15)

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rivermark import FileSink, Output, RivermarkError, Stream, Table
+from rivermark import Output, RivermarkError, Stream, Table
 from rivermark.lake.append import by_executors
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.lake import Lake
@@ -22,6 +22,7 @@ from rivermark.model.sink import Origin
 from rivermark.operators.repeats import first_of_each
 from rivermark.runtime.spark import computed, input_size
 from rivermark.settings import Settings
+from rivermark.sinks import FileSink
 from tests.spark.helpers.crashes import crash_once
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.sensors import (

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from rivermark import Contract, Daily, Field, FileSource, Ingest, Stream, Table, Topology
+from rivermark import Contract, Daily, Field, Ingest, Stream, Table, Topology
 from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.retake import retake
 from rivermark.lake.log import CommitLog
@@ -22,6 +22,7 @@ from rivermark.operators import join_as_of
 from rivermark.runtime.query.recompute import build_range, pin_inputs
 from rivermark.runtime.supervision.reset import reset
 from rivermark.settings import Settings
+from rivermark.sources import FileSource
 from tests.spark.helpers.crashes import CrashError, crash_once, forget_last_commit
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.recomputing import recompute_days

@@ -11,14 +11,16 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from rivermark import KafkaSource, Output, RealTimeSink, Table
+from rivermark import Output, Table
 from rivermark.model.errors import KeysNotUnique
 from rivermark.model.json_text import json_text
 from rivermark.runtime.query.real_time import RealTimeQuery, key_of, session_of, value_of
 from rivermark.runtime.query.static_tables import StaticTables
 from rivermark.settings import Settings
+from rivermark.sinks import RealTimeSink
 from rivermark.sinks.python_rows import python_rows
 from rivermark.sinks.real_time import real_time_of
+from rivermark.sources import KafkaSource
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.sensors import READINGS, run
 from tests.spark.runtime.query.test_lookups import DUMP, place, placed

@@ -18,7 +18,7 @@ from rivermark import Contract, DeclarationError, Field, readers
 from rivermark.ingest.parse.contract_parser import ContractParser, contract_faults
 from rivermark.ingest.parse.problems import DETAILS, PROBLEMS
 from rivermark.ingest.parse.typed_read import Typed
-from rivermark.ingest.source.files.parquet import parquet_records
+from rivermark.ingest.source.files.pieces import parquet_records
 from rivermark.ingest.source.payload import TypedRecords, joined
 from rivermark.model.contract import FLAGS
 from rivermark.model.source import Columns

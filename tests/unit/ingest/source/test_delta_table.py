@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from rivermark import DeltaSource, RivermarkError
+from rivermark import RivermarkError
 from rivermark.model.source import SourceReader, Split
+from rivermark.sources import DeltaSource
 
 
 def append(table: Path, versions: int) -> None:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from pyspark.sql import SparkSession
 
-from rivermark import DeclarationError, PostgresSource, RivermarkError
+from rivermark import DeclarationError, RivermarkError
 from rivermark.ingest.source import postgres as module
 from rivermark.model.source import PlannedSplit, SourceReader, Split
+from rivermark.sources import PostgresSource
 from setup.postgres_server import PostgresServer
 
 if TYPE_CHECKING:

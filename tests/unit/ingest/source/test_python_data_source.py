@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
 from pyspark.sql.types import StructType
 
-from rivermark import PythonDataSource
 from rivermark.ingest.source.ranges import RangeReader
+from rivermark.sources import PythonDataSource
 
 Offset = dict[str, int]
 

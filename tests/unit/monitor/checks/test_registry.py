@@ -3,7 +3,7 @@ from datetime import timedelta
 
 import pytest
 
-from rivermark import Contract, Field, FileSource, Topology
+from rivermark import Contract, Field, Topology
 from rivermark.model.stream import Ingest, Stream
 from rivermark.monitor.checks.liveness import alive
 from rivermark.monitor.checks.registry import checks_of_stream
@@ -20,6 +20,7 @@ from rivermark.runtime.supervision.heartbeat import FAILURES, WAITING, Heartbeat
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.runtime.supervision.state_file import UnreadableState
 from rivermark.settings import Settings
+from rivermark.sources import FileSource
 from tests.unit.conftest import Put
 from tests.unit.monitor.conftest import HOURLY, NOON
 

@@ -4,7 +4,6 @@ from decimal import Decimal
 
 import pytest
 
-from rivermark import FileSource, KafkaSource, PerProducer
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.model.errors import DeclarationError
 from rivermark.model.ingest import Ingest
@@ -18,6 +17,7 @@ from rivermark.monitor.lateness_proposal import propose_lateness
 from rivermark.monitor.time_span import span
 from rivermark.monitor.watermarks import watermarks_of
 from rivermark.settings import Settings
+from rivermark.sources import FileSource, KafkaSource, PerProducer
 from tests.oracles.shop import (
     FIRST,
     HOUR,

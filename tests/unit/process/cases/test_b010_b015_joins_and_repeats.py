@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from rivermark.process import Engine, KeyedProcess, Limits, ProcessError, StateTooLarge
+from rivermark.process import BEGINNING, END_OF_TIME, KeyedProcess, Limits, ProcessError
 from rivermark.process.api.inputs import Arrivals
-from rivermark.process.instants import BEGINNING, END_OF_TIME
+from rivermark.process.engine.engine import Engine
+from rivermark.process.errors import StateTooLarge
 from rivermark.testing import ProcessHarness
 from tests.unit.process.pipelines.rides_and_fares import WAIT, Fare, Pair, Ride, RidesWithFares
 from tests.unit.process.pipelines.test_duplicates import Event, FirstOfEachKey

@@ -13,18 +13,17 @@ import pytest
 
 from rivermark.process import (
     BEGINNING,
-    Arrivals,
     Context,
-    Engine,
     KeyedProcess,
     Limits,
     ListState,
     MapState,
     ProcessError,
-    StateTooLarge,
-    StateUnreadable,
     ValueState,
 )
+from rivermark.process.api.inputs import Arrivals
+from rivermark.process.engine.engine import Engine
+from rivermark.process.errors import StateTooLarge, StateUnreadable
 from rivermark.testing import ProcessHarness
 from tests.unit.process.readings import HOUR, NOON, Note, Reading, reading
 

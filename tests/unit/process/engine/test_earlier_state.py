@@ -18,17 +18,17 @@ import msgspec
 
 from rivermark.process import (
     TTL,
-    Arrivals,
     Broadcast,
     BroadcastState,
     Context,
-    Engine,
     Input,
     KeyedProcess,
     ListState,
     MapState,
     ValueState,
 )
+from rivermark.process.api.inputs import Arrivals
+from rivermark.process.engine.engine import Engine
 from rivermark.process.engine.stored_state import StoredBucket
 
 STORED: Final = Path(__file__).parents[3] / "data" / "process_state" / "layout_1.msgpack"

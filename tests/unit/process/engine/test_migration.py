@@ -16,9 +16,9 @@ from rivermark.process import (
     KeyedProcess,
     ListState,
     MapState,
-    StateUnreadable,
     ValueState,
 )
+from rivermark.process.errors import StateUnreadable
 from rivermark.testing import ProcessHarness
 from tests.unit.process.readings import NOON, Note, Reading, reading
 

@@ -15,23 +15,22 @@ from rivermark.process import (
     BEGINNING,
     END_OF_TIME,
     TTL,
-    Arrivals,
     Broadcast,
     BroadcastState,
     Context,
-    Engine,
     Input,
     KeyedProcess,
     Limits,
     ListState,
     MapState,
-    StateTooLarge,
-    StateUnreadable,
     ValueState,
 )
+from rivermark.process.api.inputs import Arrivals
+from rivermark.process.engine.engine import Engine
 from rivermark.process.engine.paging import finds_keys
 from rivermark.process.engine.stored_form import pages_of
 from rivermark.process.engine.stored_state import StoredBucket
+from rivermark.process.errors import StateTooLarge, StateUnreadable
 from rivermark.process.evolution.storable import Storable
 from tests.seeds import seeds
 from tests.unit.process.readings import NOON, SECOND, Note, Reading, reading

@@ -9,8 +9,9 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from rivermark.process import Context, KeyedProcess, StateUnreadable, ValueState
+from rivermark.process import Context, KeyedProcess, ValueState
 from rivermark.process.engine.stored_state import StoredBucket
+from rivermark.process.errors import StateUnreadable
 from rivermark.testing import ProcessHarness
 from tests.unit.process.engine.test_earlier_state import NOON, SECOND, STORED
 from tests.unit.process.readings import Note, Reading, reading

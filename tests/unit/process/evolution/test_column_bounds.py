@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import msgspec
 import pytest
 
-from rivermark import ColumnType
-from rivermark.process import Context, KeyedProcess, Millis
+from rivermark.process import ColumnType, Context, KeyedProcess, Millis
 from rivermark.process.errors import Misuse, ProcessError
 from rivermark.process.evolution.column_bounds import bound_of
 from rivermark.testing import ProcessHarness

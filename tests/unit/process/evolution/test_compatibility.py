@@ -9,16 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from rivermark.process import (
-    TTL,
-    Context,
-    KeyedProcess,
-    ListState,
-    MapState,
-    StateUnreadable,
-    ValueState,
-    check_compatible,
-)
+from rivermark.process import TTL, Context, KeyedProcess, ListState, MapState, ValueState
+from rivermark.process.errors import StateUnreadable
+from rivermark.process.evolution.compatibility import check_compatible
 from rivermark.testing import ProcessHarness
 from tests.unit.process.readings import Note, Reading, reading
 

@@ -13,14 +13,9 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from rivermark.process import (
-    Arrivals,
-    Context,
-    Engine,
-    KeyedProcess,
-    ProcessError,
-    ValueState,
-)
+from rivermark.process import Context, KeyedProcess, ProcessError, ValueState
+from rivermark.process.api.inputs import Arrivals
+from rivermark.process.engine.engine import Engine
 from rivermark.process.spark.core import Core
 from rivermark.process.spark.reading import InputReader
 from rivermark.process.spark.replaying import _ByPython, again, set_again

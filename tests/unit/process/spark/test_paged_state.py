@@ -10,8 +10,7 @@ from rivermark import Table
 from rivermark.process import Limits
 from rivermark.process.spark import stateful
 from rivermark.process.spark.core import Core
-from rivermark.process.spark.page_cache import PageCache
-from rivermark.process.spark.stateful import PAGES, BucketProcessor
+from rivermark.process.spark.stateful import PAGES, BucketProcessor, PageCache
 from rivermark.process.spark.writing import MAIN, writer_for
 from tests.unit.process.spark.kept_bucket import KeptBucket
 from tests.unit.process.spark.test_packets import TICKS, Batches, Tick, Waits, reader

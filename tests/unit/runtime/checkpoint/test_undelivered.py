@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from rivermark import Output, Stream, Table, WebhookSink
+from rivermark import Output, Stream, Table
 from rivermark.lake.schema import create_table
 from rivermark.monitor.checks.registry import checks_of_stream
 from rivermark.runtime.checkpoint.generation import open_generation
 from rivermark.runtime.checkpoint.undelivered import send_again
 from rivermark.settings import Settings
+from rivermark.sinks import WebhookSink
 from rivermark.sinks.output import OutputWriter
 from tests.unit.sinks.conftest import FARES, fares
 from tests.web_service import Reply, Request, serving

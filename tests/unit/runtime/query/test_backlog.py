@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
-from rivermark import Contract, Field, FileSource, Ingest, Stream, Table
+from rivermark import Contract, Field, Ingest, Stream, Table
 from rivermark.ingest.plan import BatchPlanner
 from rivermark.lake.maintenance.compaction import compact
 from rivermark.lake.schema import create_table
@@ -20,6 +20,7 @@ from rivermark.lake.statistics import file_sizes
 from rivermark.runtime.query import backlog
 from rivermark.runtime.query.backlog import kind_of_run, shares, waiting_bytes
 from rivermark.settings import Settings
+from rivermark.sources import FileSource
 from tests.unit.runtime.checkpoints import read
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from rivermark import FileSource, PerProducer, RivermarkError, SocketSource, Source
+from rivermark import RivermarkError
 from rivermark.ingest.plan import BatchPlanner
 from rivermark.ingest.producers import Producer, Producers
 from rivermark.ingest.watermark import Progress
 from rivermark.model.source import Part
 from rivermark.runtime.query.ingest import SourceBacklog
 from rivermark.settings import Settings
+from rivermark.sources import FileSource, PerProducer, SocketSource, Source
 from tests.unit.cli.conftest import NOON, ORDERS
 
 

@@ -13,12 +13,13 @@ from typing import Any, cast
 import pytest
 from pyspark.sql import SparkSession
 
-from rivermark import AnyStream, KafkaSource, Topology
+from rivermark import AnyStream, Topology
 from rivermark.runtime.supervision import hosting as module
 from rivermark.runtime.supervision import run as runs
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.runtime.supervision.hosting import Hosting, stop_on_signals
 from rivermark.settings import Settings
+from rivermark.sources import KafkaSource
 from tests.unit.model.test_topology import BEST, CLEAN, HOURS, RIDES
 from tests.unit.sinks.test_real_time import stream as real_time_stream
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rivermark import Topology
-from rivermark.runtime.supervision.schedule import Schedule
+from rivermark.runtime.supervision.run import Schedule
 from tests.unit.model.test_topology import BEST, CLEAN, HOURS, RIDES
 
 DIAMOND = {

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.taxi.new_york_time import EPOCH, MICROSECOND, instant, instants_of
+from rivermark.model.time import EPOCH, MICROSECOND
+from simulator.taxi.new_york_time import instant, instants_of
 from simulator.taxi.tlc_file import SPELLINGS, TlcFile, read_trips
 from simulator.taxi.trip_events import TripEvent, TripEvents, trip_id
 

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from assets.taxi.areas import AREA, STARTS_IN_AREAS, area_streams, starts_in_areas
 from assets.taxi.grid import CELL_WIDTH, EAST, NORTH, SOUTH, WEST
 from assets.taxi.ingest import RIDE_EVENTS
-from rivermark import KafkaSource
+from rivermark.sources import KafkaSource
 from setup.ivy import ROOT
 from tests.spark.assets.taxi.events.ride_rows import MINUTE, NOON, Row, ride, rides_feed
 from tests.spark.helpers.contract_problems import problems

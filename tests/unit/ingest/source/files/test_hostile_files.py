@@ -23,10 +23,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
-from rivermark import FileSource
 from rivermark.ingest.source.files.file_probe import FileProbe, probe_file
 from rivermark.ingest.source.files.reader import FileReader
 from rivermark.model.source import Discovery
+from rivermark.sources import FileSource
 
 ASKED = {"sensor", "at", "count", "note"}
 LINE = b'{"Sensor":"s","AT":"2024-03-01T10:26:00Z","Note":"b"}\n'

@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
-from rivermark import FileSource
 from rivermark.ingest.source.files.file_probe import probe_file
-from rivermark.ingest.source.files.parquet import parquet_records
+from rivermark.ingest.source.files.pieces import parquet_records
 from rivermark.ingest.source.typed_rows import typed_records
+from rivermark.sources import FileSource
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 PARQUET = FileSource(folder="f", format="parquet")
@@ -170,7 +170,7 @@ def test_n030_columns_of_every_type_and_name_are_read(tmp_path: Path) -> None:
 def test_rows_come_in_order_from_groups_and_batches_of_any_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rivermark.ingest.source.files.parquet.ROWS", 7)
+    monkeypatch.setattr("rivermark.ingest.source.files.pieces.ROWS", 7)
     monkeypatch.setattr("rivermark.lake.json_columns.MOST_BYTES", 50)
     table = pa.table({"n": [*range(100)], "odd": [n if n % 2 else None for n in range(100)]})
 

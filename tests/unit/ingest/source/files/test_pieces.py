@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rivermark import FileSource
 from rivermark.ingest.lines import read_numbered
 from rivermark.ingest.source.files import pieces as module
 from rivermark.ingest.source.files.corrupt_files import decoding_fault
 from rivermark.ingest.source.files.pieces import TextPiece, pieces_of
 from rivermark.model.source import PlannedSplit
+from rivermark.sources import FileSource
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SOURCE = FileSource(folder="f")

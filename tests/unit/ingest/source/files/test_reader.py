@@ -17,17 +17,16 @@ from deltalake import DeltaTable
 from pyarrow import fs
 from pyspark.sql.types import LongType, TimestampType
 
-from rivermark import FileSource
 from rivermark.ingest.plan import BatchPlanner, planned_split
 from rivermark.ingest.source.files.file_probe import FileProbe, probe_file
-from rivermark.ingest.source.files.listing import LandedFiles
-from rivermark.ingest.source.files.scan import scanned
+from rivermark.ingest.source.files.listing import LandedFiles, scanned
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.lake import Lake
 from rivermark.model.contract import Contract, Field
 from rivermark.model.errors import TableDamaged
 from rivermark.model.stream import Ingest
 from rivermark.settings import Settings
+from rivermark.sources import FileSource
 from tests.oracles.shop import append
 
 LINE = b'{"id":1,"at":"2024-03-01T10:00:00Z"}\n'

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pyarrow import fs
 
-from rivermark import FileSource
-from rivermark.ingest.source.files import file_probe, scan
+from rivermark.ingest.source.files import file_probe, listing
 from rivermark.ingest.source.files.file_probe import FileProbe, probe_file
-from rivermark.ingest.source.files.scan import digest_of, scanned
+from rivermark.ingest.source.files.listing import digest_of, scanned
+from rivermark.sources import FileSource
 
 JSON = FileSource(folder="in")
 READY = FileProbe("ready", "json")
@@ -32,8 +32,8 @@ READY = FileProbe("ready", "json")
 def test_n040_a_line_beyond_the_bound_quarantines_its_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes, fits: bool, packed: bool
 ) -> None:
-    monkeypatch.setattr(scan, "LONGEST_LINE", 10)
-    for module in (scan, file_probe):
+    monkeypatch.setattr(listing, "LONGEST_LINE", 10)
+    for module in (listing, file_probe):
         monkeypatch.setattr(module, "HEAD_BYTES", 4)
     path = tmp_path / ("a.json.gz" if packed else "a.json")
     path.write_bytes(gzip.compress(text) if packed else text)

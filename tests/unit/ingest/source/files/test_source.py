@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rivermark import FileSource
 from rivermark.ingest.source.files.file_probe import format_of
 from rivermark.model.errors import DeclarationError
+from rivermark.sources import FileSource
 
 
 @pytest.mark.parametrize("folder", ["/etc", "../up", "taxi/../../up", "taxi//rides", "taxi/", ""])

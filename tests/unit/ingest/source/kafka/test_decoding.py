@@ -22,11 +22,12 @@ from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_fa
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rivermark import Avro, DeclarationError, KafkaSource, Protobuf, RivermarkError
+from rivermark import DeclarationError, RivermarkError
 from rivermark.ingest.source.avro_values import RepeatedKey
 from rivermark.ingest.source.kafka.decoding import check_format, json_of
 from rivermark.ingest.source.kafka.formats import Format
 from rivermark.ingest.source.kafka.registry_header import UnreadableValue
+from rivermark.sources import Avro, KafkaSource, Protobuf
 
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
 DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}

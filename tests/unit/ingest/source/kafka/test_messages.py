@@ -13,11 +13,11 @@ from uuid import UUID
 import pytest
 from confluent_kafka import Message
 
-from rivermark import Avro
 from rivermark.ingest.source.kafka.formats import KeyFormat
 from rivermark.ingest.source.kafka.messages import payload_of
 from rivermark.ingest.source.kafka.reader import moment_of
 from rivermark.model.time import EPOCH
+from rivermark.sources import Avro
 
 KNOWN = '"_topic":"rides","_partition":3,"_offset":77'
 AT = ',"_timestamp":"2024-03-01T10:00:00.005Z"'

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from rivermark import ConsumerGroup, DeclarationError, KafkaSource, RivermarkError
+from rivermark import DeclarationError, RivermarkError
 from rivermark.model.declared import place_of
+from rivermark.sources import ConsumerGroup, KafkaSource
 
 
 def test_declarations_that_cannot_work_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
