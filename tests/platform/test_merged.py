@@ -40,7 +40,7 @@ def upkeep() -> None:
     rehearse()
 
 mine = dg.Definitions(
-    assets=[report], jobs=[watch, upkeep, dg.define_asset_job("trust", selection=[report])],
+    assets=[report], jobs=[watch, upkeep, dg.define_asset_job("dashboard", selection=[report])],
     schedules=[dg.ScheduleDefinition(name="upkeep_nightly", cron_schedule="0 0 * * *", job=upkeep)],
     resources={"platform": "mine", "spark": "mine"}, executor=dg.multiprocess_executor,
 )
@@ -74,7 +74,7 @@ def merged() -> dict[str, Any]:
 def test_names_of_streams_have_the_prefix_and_those_of_the_project_none(
     merged: dict[str, Any],
 ) -> None:
-    own = {"watch", "upkeep", "trust", "__ASSET_JOB"}
+    own = {"watch", "upkeep", "dashboard", "__ASSET_JOB"}
     jobs = {*merged["jobs"]}
 
     assert own <= jobs
@@ -89,7 +89,7 @@ def test_names_of_streams_have_the_prefix_and_those_of_the_project_none(
 def test_jobs_of_streams_run_in_one_process_and_others_as_before(merged: dict[str, Any]) -> None:
     executors = merged["jobs"]
 
-    assert {executors[name] for name in ("watch", "upkeep", "trust")} == {"multiprocess"}
+    assert {executors[name] for name in ("watch", "upkeep", "dashboard")} == {"multiprocess"}
     assert {e for name, e in executors.items() if "streams_" in name} == {"in_process"}
 
 

@@ -209,7 +209,7 @@ def test_what_a_run_of_dagster_found_of_days_is_not_reported_over(
 ) -> None:
     """The run that drew the dashboard has reported them, each with its evidence."""
     cursor = tick(None)
-    definitions_in(SHOP, settings.home).resolve_job_def("trust").execute_in_process(
+    definitions_in(SHOP, settings.home).resolve_job_def("dashboard").execute_in_process(
         instance=instance
     )
     keys = [
