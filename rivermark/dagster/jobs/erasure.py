@@ -10,6 +10,7 @@ from rivermark.backfill.erasure.person import person_of
 from rivermark.cli.erase import lines_of
 from rivermark.dagster.jobs import metadata
 from rivermark.dagster.jobs.backfill import failing_step
+from rivermark.dagster.jobs.names import prefixed
 from rivermark.dagster.resources.settings import SettingsResource
 from rivermark.model.topology import Topology
 
@@ -27,15 +28,15 @@ def erase_job(topology: Topology) -> dg.JobDefinition:
     """One run erases a person's rows from all tables; the groups of these must be paused."""
 
     @dg.op(
-        name="erase_rows",
+        name=prefixed("erase_rows"),
         description="Takes a person's rows out of all tables and their older versions.",
     )
     def erase_rows(
-        context: dg.OpExecutionContext, config: EraseConfig, platform: SettingsResource
+        context: dg.OpExecutionContext, config: EraseConfig, rivermark_settings: SettingsResource
     ) -> None:
         with failing_step():
             done = erase(
-                platform.settings(),
+                rivermark_settings.settings(),
                 topology,
                 person_of(topology, lines_of(Path(config.file))),
                 run_id=context.run.run_id,
@@ -49,7 +50,8 @@ def erase_job(topology: Topology) -> dg.JobDefinition:
         context.add_output_metadata(of_erasure(done))
 
     @dg.job(
-        name="erase",
+        executor_def=dg.in_process_executor,
+        name=prefixed("erase"),
         description="A person's rows out of every table and its older versions, with a record.",
         tags={"dagster/max_runtime": "14400"},
     )
