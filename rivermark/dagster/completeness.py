@@ -17,6 +17,7 @@ from rivermark.dagster.jobs.dashboard import (
     LATENESS,
     chart_of,
     proposals_table,
+    with_link,
 )
 from rivermark.dagster.jobs.events import evaluation
 from rivermark.dagster.jobs.names import by_days, table_key
@@ -55,7 +56,7 @@ def dashboard_assets(topology: Topology) -> list[dg.AssetsDefinition]:
         key=table_key(DASHBOARD),
         group_name=DASHBOARD_GROUP,
         kinds={"html"},
-        description=(
+        description=with_link(
             "One page for any browser, without network: days by hour, late rows, throughput, "
             "watermarks, checks, recomputes, tables. Drawing it evaluates the days and reports "
             f"check '{DAY_COMPLETE}' of the newest {NEWEST_DAYS} days; of those that have ended "

@@ -12,12 +12,13 @@ from pyspark.sql.types import StructType
 
 from rivermark.dagster.column_lineage import known_lineage, lineage_metadata, origin
 from rivermark.dagster.days import Starts, mapping, partitions_of
-from rivermark.dagster.jobs.dashboard import dashboard_link
+from rivermark.dagster.jobs.dashboard import with_link
 from rivermark.dagster.jobs.names import asset_key, by_days, progress_key, table_key
 from rivermark.dagster.source_links import code_references
 from rivermark.model.stream import AnyStream, Ingest, Output, Stream, table_of
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
+from rivermark.monitor.dashboard.formatting import anchor
 from rivermark.runtime.supervision.lineage_record import Lineage
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.sinks.output import sinks_of
@@ -65,7 +66,7 @@ def table_spec(
     return dg.AssetSpec(
         key=table_key(table),
         deps=lineage(topology, stream, table),
-        description=table.description,
+        description=with_link(table.description, anchor(stream.name)),
         group_name=asset_group(stream, table),
         kinds=KINDS,
         owners=list(stream.owners),
@@ -78,7 +79,6 @@ def table_spec(
             "dagster/table_name": table.name,
             "dagster/storage_kind": "delta",
             "stream": stream.name,
-            "dashboard": dashboard_link(stream),
             "days": f"days of {table.days.zone} by {table.days.column}" if table.days else "none",
             **lineage_metadata(stream, table, known),
             **sinks(stream, table),
@@ -114,9 +114,10 @@ def progress_spec(topology: Topology, group: str) -> dg.AssetSpec:
     names = ", ".join(stream.name for stream in topology.groups()[group])
     return dg.AssetSpec(
         key=progress_key(group),
-        description=(
+        description=with_link(
             f"The group's part of `{STREAM_PROGRESS.name}`, one row a batch of each stream.\n\n"
-            f"Materialize it to bring the whole group up to date: {names}."
+            f"Materialize it to bring the whole group up to date: {names}.",
+            anchor(group, "group"),
         ),
         group_name=group,
         kinds=KINDS,

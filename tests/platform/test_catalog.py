@@ -80,7 +80,7 @@ def test_a_table_shows_its_columns_owners_group_and_name(defs: dg.Definitions) -
     assert rides.group_name == "taxi"
     assert rides.owners == ["team:taxi"]
     assert rides.kinds == {"spark", "delta"}
-    assert rides.description == "Every ride that was finished."
+    assert (rides.description or "").startswith("Every ride that was finished.\n\n[Dashboard](")
     assert rides.metadata["dagster/table_name"] == "taxi/rides"
     columns = {c.name: c for c in rides.metadata["dagster/column_schema"].columns}
     assert columns["ride_id"].type == "bigint"

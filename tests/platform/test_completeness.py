@@ -1,5 +1,6 @@
 """Three days with 2 % late rows and a source that is silent for three hours, seen by the checks."""
 
+import re
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -228,10 +229,28 @@ def test_the_clock_waits_for_a_first_table(
     assert len(tick(defs, instance, tmp_path, "dashboard_hourly").run_requests or []) == 1
 
 
-def test_every_table_links_to_its_place_on_the_page(tmp_path: Path) -> None:
-    graph = definitions_in(SHOP, tmp_path).resolve_asset_graph()
+@pytest.mark.parametrize(
+    ("key", "place"),
+    [
+        ("shop/paid", "#stream-shop-paid"),
+        ("shop/orders_late", "#stream-shop-orders"),
+        ("ops/stream_progress/shop", "#group-shop"),
+        ("ops/dashboard", ""),
+    ],
+)
+def test_tables_and_groups_lead_to_their_place_on_the_page_by_a_link_with_a_name(
+    key: str, place: str, tmp_path: Path
+) -> None:
+    defs = definitions_in(SHOP, tmp_path)
 
-    link = graph.get(dg.AssetKey(["shop", "paid"])).metadata["dashboard"].value
+    described = defs.resolve_asset_graph().get(dg.AssetKey(key.split("/"))).description
 
-    assert link.endswith("pages/dashboard.html#stream-shop-paid")
-    assert "DAGSTER_HOME" not in link
+    [address] = re.findall(r"\n\n\[Dashboard\]\((.*)\)$", described or "")
+    assert address.endswith(f"pages/dashboard.html{place}")
+    assert "DAGSTER_HOME" not in address
+
+
+def test_the_job_of_the_first_page_leads_to_the_dashboard(tmp_path: Path) -> None:
+    described = definitions_in(SHOP, tmp_path).resolve_job_def("trust").description
+
+    assert "[Dashboard](" in (described or "")

@@ -1,5 +1,6 @@
 """Checks beside streams that never end."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ from rivermark.dagster.jobs.live_checks import Crash, LiveChecks, live_checks
 from rivermark.model.check import CheckResult
 from rivermark.model.stream import AnyStream
 from rivermark.monitor.checks.check import StreamCheck
+from rivermark.runtime.restart.outbox import Outbox
 from rivermark.settings import Settings
 from rivermark.testing import wait_until
 from tests.platform.conftest import FakeRuntime
@@ -108,6 +110,80 @@ def test_a_crash_is_no_answer_and_keeps_no_other_question_from_being_asked(
     assert isinstance(crashed, Crash)
     assert crashed.name == "taxi/hourly a_crash"
     assert answered.check_name == "rows_are_unique"
+
+
+def holding(settings: Settings, now: datetime) -> CheckResult:
+    return replace(broken(settings, now), passed=True, observed="no key more than once")
+
+
+def warning(settings: Settings, now: datetime) -> CheckResult:
+    return replace(broken(settings, now), severity="warning")
+
+
+class Told:
+    """What the messages of a run's checks are, an evaluation after the other."""
+
+    def __init__(self, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.settings, self.outbox = settings, Outbox(settings.state)
+        self.answers: dict[str, Any] = {"rows_are_unique": holding}
+        monkeypatch.setattr(
+            CHECKS, lambda _: [a_claim(self._answer(name), name) for name in self.answers]
+        )
+        self.start()
+
+    def _answer(self, name: str) -> Any:
+        return lambda settings, now: self.answers[name](settings, now)
+
+    def start(self) -> None:
+        """Another run of the group, which has evaluated nothing yet."""
+        self.checks = asked(self.settings, HOURLY, NEVER)
+        self.report()
+
+    def report(self) -> None:
+        self.checks.take()
+        self.outbox.update("checks taxi", self.checks.troubles(), all_seen=self.checks.decided)
+
+    def after(self, *answers: Any) -> list[str]:
+        """The messages that are due after evaluations of the check with these answers."""
+        for answer in answers:
+            self.answers["rows_are_unique"] = answer
+            for questions in self.checks.rounds:
+                self.checks._evaluate(questions.checks)
+            self.report()
+        due = self.outbox.due()
+        for notice in due:
+            self.outbox.tried(notice, None)
+        return [notice.text.partition(": ")[0] for notice in due]
+
+
+def test_r12_a_broken_check_is_told_after_two_evaluations_in_a_row_and_once_when_it_holds(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Told(settings, monkeypatch)
+    message = "check taxi/hourly rows_are_unique"
+
+    assert told.after(broken) == []
+    assert told.after(holding, broken) == [], "never two in a row: a restart healed it"
+    assert told.after(broken) == [f"{message} fails"]
+    assert told.after(broken, crash, broken) == []
+    assert [text[:4] for text in told.after(holding)] == ["over"]
+    assert told.after(holding, warning, warning) == []
+    assert told.after(crash, crash) == [f"{message} could not be evaluated"]
+
+
+def test_r12_a_restart_ends_no_message_of_a_check_that_is_still_broken(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next run has evaluated nothing at first: it said "over", and then the same again."""
+    told = Told(settings, monkeypatch)
+    assert len(told.after(broken, broken)) == 1
+
+    told.start()
+
+    assert told.after() == []
+    assert told.after(broken) == []
+    assert told.after(broken) == []
+    assert len(told.after(holding)) == 1
 
 
 def test_a_live_run_tells_what_its_checks_found_and_goes_on_after_a_crash(

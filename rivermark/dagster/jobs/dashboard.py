@@ -12,11 +12,9 @@ from rivermark.dagster.jobs.asset_job import AssetJob
 from rivermark.dagster.jobs.names import prefixed, table_key
 from rivermark.dagster.jobs.page_links import page_url
 from rivermark.dagster.resources.settings import SettingsResource
-from rivermark.model.stream import AnyStream
 from rivermark.model.time import MILLISECOND
 from rivermark.model.topology import Topology
 from rivermark.monitor.charts import draw_lateness
-from rivermark.monitor.dashboard.formatting import anchor
 from rivermark.monitor.dashboard.refresh import page_path
 from rivermark.monitor.lateness_proposal import Proposal
 from rivermark.monitor.time_span import span
@@ -37,7 +35,7 @@ def dashboard_job() -> AssetJob:
         selection=dg.AssetSelection.assets(
             table_key(DASHBOARD), table_key(LATENESS)
         ).without_checks(),
-        description="Days complete or not, late rows, proposals, and the dashboard page.",
+        description=with_link("Days complete or not, late rows, proposals, and their page."),
         tags={"dagster/max_runtime": "1800"},
     )
 
@@ -61,11 +59,14 @@ def dashboard_schedule(topology: Topology, job: AssetJob) -> dg.ScheduleDefiniti
     return hourly
 
 
-def dashboard_link(stream: AnyStream) -> dg.UrlMetadataValue:
-    """Link to the stream on the dashboard of this environment's home."""
+def with_link(description: str, place: str = "") -> str:
+    """A description with a link to a place on the dashboard of this environment's home.
+
+    As Markdown: the page shows an address among metadata by its letters, the token among them.
+    """
     own = {name: value for name, value in os.environ.items() if name.startswith(PREFIX)}
     page = _page(str(Path.cwd()), frozenset(own.items()))
-    return dg.MetadataValue.url(f"{page}#{anchor(stream.name)}")
+    return f"{description}\n\n[Dashboard]({page}{place and '#'}{place})"
 
 
 @cache

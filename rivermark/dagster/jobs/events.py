@@ -92,7 +92,8 @@ class Reporter:
         if self.checks is not None:
             # The restart sensor has them sent.
             group = self.streams[-1].group
-            Outbox(self.days.settings.state).update(f"checks {group}", self.checks.troubles())
+            outbox, troubles = Outbox(self.days.settings.state), self.checks.troubles()
+            outbox.update(f"checks {group}", troubles, all_seen=self.checks.decided)
 
     def _group_event(self, group: str) -> dg.AssetMaterialization:
         """The sums of a group's streams, once they have all reported."""

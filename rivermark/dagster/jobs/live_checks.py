@@ -70,6 +70,7 @@ class LiveChecks:
     )
     _done: threading.Event = field(default_factory=threading.Event)
     _bad: dict[dg.AssetCheckKey, int] = field(default_factory=dict)
+    _evaluated: set[dg.AssetCheckKey] = field(default_factory=set)
     _troubles: dict[dg.AssetCheckKey, Trouble] = field(default_factory=dict)
 
     @contextmanager
@@ -96,17 +97,26 @@ class LiveChecks:
         """The checks that are broken, or have failed as errors, in several evaluations in a row."""
         return [self._troubles[key] for key, bad in self._bad.items() if bad >= REPEATED]
 
+    @property
+    def decided(self) -> bool:
+        """True once all were evaluated, and none has failed for the first time."""
+        keys = {key for each in self.rounds for key in each.checks}
+        return keys <= self._evaluated and min(self._bad.values(), default=REPEATED) >= REPEATED
+
     def _note(self, result: dg.AssetCheckResult | Crash) -> None:
+        is_error = True
         if isinstance(result, Crash):
             key, cause = result.key, explain(result.error).cause
             why = f"could not be evaluated: {result.error}"
         else:
             key, cause, why = _key_of(result), None, f"fails: {result.description}"
-            is_error = result.severity is dg.AssetCheckSeverity.ERROR
             # The restart sensor itself tells which stream does not live.
-            if result.passed or not is_error or key.name == ALIVE:
-                self._bad.pop(key, None)
-                return
+            is_warning = result.severity is not dg.AssetCheckSeverity.ERROR
+            is_error = not (result.passed or is_warning or key.name == ALIVE)
+        self._evaluated.add(key)
+        if not is_error:
+            self._bad.pop(key, None)
+            return
         name = f"{key.asset_key.to_user_string()} {key.name}"
         self._bad[key] = self._bad.get(key, 0) + 1
         self._troubles[key] = Trouble(

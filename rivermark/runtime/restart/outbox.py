@@ -73,11 +73,17 @@ class Outbox:
         self.folder = Path(state_root) / "notices"
 
     def update(
-        self, owner: str, troubles: Iterable[Trouble], now: datetime | None = None
+        self,
+        owner: str,
+        troubles: Iterable[Trouble],
+        now: datetime | None = None,
+        *,
+        all_seen: bool = True,
     ) -> list[Notice]:
         """Write down all that an owner finds wrong now; what it no longer finds is over.
 
-        What was over before it was sent is not sent at all. Returns the notices that are new.
+        Nothing is over while the owner has not looked at all (`all_seen`), as after its start. What
+        was over before it was sent is not sent at all. Returns the notices that are new.
         """
         now = now or datetime.now(UTC)
         troubles = list(troubles)
@@ -89,7 +95,8 @@ class Outbox:
             messages = _by_cause(troubles, going_on)
             new = [cause for cause in messages if cause not in notices]
             for cause, notice in notices.items():
-                self._revise(owner, notice, messages.get(cause), now)
+                if all_seen or cause in messages:
+                    self._revise(owner, notice, messages.get(cause), now)
             for cause in new:
                 self._write(
                     Notice(cause=cause, message=messages[cause], at=now, owners=(owner,), due=now)
