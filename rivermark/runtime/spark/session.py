@@ -6,6 +6,8 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from socket import gethostname
 from typing import Any, Final
@@ -160,10 +162,29 @@ def launch_jvm(settings: Settings, kind: Kind, log: Path, slots: int = 0) -> Non
                 [*spark_conf(settings, kind, slots).items()]
             )
             log.parent.mkdir(parents=True, exist_ok=True)
-            with log.open("ab") as file:
+            with log.open("ab") as file, no_jvm_left():
                 output = {"stdout": file, "stderr": file}
                 context._gateway = launch_gateway(conf, output)  # type: ignore[no-untyped-call]
             context._jvm = context._gateway.jvm
+
+
+@contextmanager
+def no_jvm_left() -> Iterator[None]:
+    """Kill the JVM whose start is broken off, as by Ctrl-C.
+
+    PySpark removes the folder in which it would say where it listens: it stays for good then, for
+    that error ends its main thread, which would have noticed that nobody is there any more.
+    """
+    this = psutil.Process()
+    before = set(this.children())
+    try:
+        yield
+    except BaseException:
+        for child in set(this.children()) - before:
+            with suppress(psutil.Error):
+                if "spark" in " ".join(child.cmdline()):
+                    child.kill()
+        raise
 
 
 def prepare_workers(settings: Settings) -> None:
@@ -183,7 +204,8 @@ def open_session(settings: Settings, kind: Kind = "short", slots: int = 0) -> Sp
     """The session of this process; JVM settings count only when the first one is opened."""
     prepare_workers(settings)
     builder = SparkSession.builder.config(map={**spark_conf(settings, kind, slots)})
-    session: SparkSession = builder.getOrCreate()
+    with no_jvm_left():
+        session: SparkSession = builder.getOrCreate()
     for name in CONTEXT_LOGGERS:
         PySparkLogger.getLogger(name).disabled = True
     remember_classes(session)

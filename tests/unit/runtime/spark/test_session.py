@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +14,7 @@ import pytest
 from rivermark.model.errors import RivermarkError
 from rivermark.runtime.spark import session
 from rivermark.runtime.spark.cluster import check_executors
-from rivermark.runtime.spark.session import spark_conf, with_slots
+from rivermark.runtime.spark.session import no_jvm_left, spark_conf, with_slots
 from rivermark.settings import Settings
 
 
@@ -94,3 +97,26 @@ def test_executors_that_do_not_start_are_told_from_those_that_cannot_run_python(
 
     with pytest.raises(RivermarkError, match=text):
         check_executors(session, Settings(home=tmp_path, master="spark://10.0.0.5:7077"))
+
+
+def test_a_jvm_whose_start_is_broken_off_is_killed_and_no_other_process() -> None:
+    """One stayed for 46 minutes after Ctrl-C (issue 25, clause 8)."""
+
+    def child(name: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-c", "input()", name], stdin=subprocess.PIPE)
+
+    def broken_off() -> None:
+        children.extend((child("spark"), child("other")))
+        raise KeyboardInterrupt
+
+    children = [child("spark")]
+    try:
+        with pytest.raises(KeyboardInterrupt), no_jvm_left():
+            broken_off()
+
+        assert children[1].wait(10) == -signal.SIGKILL
+        assert [children[0].poll(), children[2].poll()] == [None, None]
+    finally:
+        for each in children:
+            each.kill()
+            each.communicate()
