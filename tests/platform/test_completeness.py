@@ -251,6 +251,6 @@ def test_tables_and_groups_lead_to_their_place_on_the_page_by_a_link_with_a_name
 
 
 def test_the_job_of_the_first_page_leads_to_the_dashboard(tmp_path: Path) -> None:
-    described = definitions_in(SHOP, tmp_path).resolve_job_def("trust").description
+    described = definitions_in(SHOP, tmp_path).resolve_job_def("dashboard").description
 
     assert "[Dashboard](" in (described or "")
