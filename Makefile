@@ -35,8 +35,8 @@ setup: ## Prepare Java, packages, JARs and the class archive (the others do it b
 	@setup/venv.sh
 # Each command would compile them anew where PYTHONDONTWRITEBYTECODE is set, 0.2 s.
 	@$(PYTHON) -m compileall -qq $(PACKAGES) || true
-	@$(PYTHON) -m setup.jars delta
-	@$(PYTHON) -m setup.class_archive
+	@$(PYTHON) -m rivermark.setup.jars delta
+	@$(PYTHON) -m rivermark.setup.class_archive
 
 demo demo-kafka ui: export DAGSTER_HOME := $(CURDIR)/.rivermark/dagster
 
@@ -88,7 +88,7 @@ unit: setup ## Only the tests that need no JVM (without the long ones: see stori
 
 # Of a broker's JARs: where they cannot be fetched, its tests are skipped, and say so.
 spark: setup ## Only the tests on a shared Spark session (without the long ones: see stories)
-	-@$(PYTHON) -m setup.jars kafka
+	-@$(PYTHON) -m rivermark.setup.jars kafka
 	$(PYTHON) -m pytest tests/spark -m "not long" $(WORKERS) $(PYTEST_OPTIONS)
 
 platform: setup ## Only the tests with Dagster in process (without the long ones: see stories)
@@ -96,7 +96,7 @@ platform: setup ## Only the tests with Dagster in process (without the long ones
 
 # Of a browser too: where there is no Chromium, or no axe-core, the tests of pages are skipped.
 stories: setup ## Long tests; pages, disk, damage, power and kills (STORIES=short: without kills)
-	-@$(PYTHON) -m setup.jars kafka spark-kafka
+	-@$(PYTHON) -m rivermark.setup.jars kafka spark-kafka
 	-@setup/axe.sh
 	RIVERMARK_FUZZ_ROUNDS=$(if $(filter short,$(STORIES)),5,40) $(PYTHON) -m pytest \
 		tests/unit/ingest/test_mutated_files.py $(PYTEST_OPTIONS)

@@ -11,8 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from setup.ivy import Module, Problem, retrieve, spark_jars
-from setup.jars import CACHE, LOCKS, sha256
+from rivermark.setup.ivy import Module, Problem, retrieve, spark_jars
+from rivermark.setup.jars import CACHE, LOCKS, sha256
 
 
 def write_lock(name: str, roots: list[Module], without: list[str], *, with_spark: bool) -> None:

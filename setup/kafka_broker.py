@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import ClassVar, Final
 from uuid import uuid4
 
-from setup.ivy import ROOT, java
-from setup.jars import CACHE, fetch
-from setup.local_server import HOST, LocalServer, free_port, run_command
+from rivermark.setup.ivy import java
+from rivermark.setup.jars import CACHE, fetch
+from setup.local_server import HOST, ROOT, LocalServer, free_port, run_command
 
 PORT: Final = 9092
 FOLDER: Final = ROOT / ".rivermark" / "kafka"

@@ -16,7 +16,9 @@ from typing import Any, ClassVar, Final
 
 import psutil
 
-from setup.ivy import Problem
+from rivermark.setup.ivy import Problem
+
+ROOT: Final = Path(__file__).resolve().parents[1]
 
 HOST: Final = "127.0.0.1"
 START_SECONDS: Final = 120.0

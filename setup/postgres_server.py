@@ -19,8 +19,8 @@ from typing import ClassVar, Final
 
 import psutil
 
-from setup.ivy import ROOT, Problem
-from setup.local_server import HOST, LocalServer, run_command
+from rivermark.setup.ivy import Problem
+from setup.local_server import HOST, ROOT, LocalServer, run_command
 
 PORT: Final = 5433
 """Not the usual one, where a server of the machine's own may listen."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from setup.ivy import Problem
+from rivermark.setup.ivy import Problem
 from setup.local_server import free_port
 from setup.postgres_server import PostgresServer
 from tests.leftovers import end_leftovers

@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from setup.ivy import spark_jars
-from setup.jars import CACHE, fetch
+from rivermark.setup.ivy import spark_jars
+from rivermark.setup.jars import CACHE, fetch
 
 FOLDER: Final = CACHE / "bench"
 OWN: Final = ("flink", "pathway")

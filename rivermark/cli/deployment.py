@@ -6,8 +6,9 @@ import linecache
 import os
 import re
 import sys
+import tomllib
 from collections.abc import Callable, Sequence
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from traceback import walk_tb
 from typing import Final, TypeVar
@@ -25,7 +26,13 @@ from rivermark.model.topology import Topology
 from rivermark.settings import PREFIX, Settings
 
 TOPOLOGY: Final = "rivermark.topology"
-"""The entry point `default` of this group is the deployment's Topology."""
+"""The entry point `default` of this group is the deployment's Topology.
+
+A project that is not installed names it in its pyproject.toml, which comes first:
+
+    [tool.rivermark]
+    topology = "my_project.streams:TOPOLOGY"
+"""
 
 UNKNOWN_NAME: Final = re.compile(r"cannot import name '(?P<name>\w+)' from '(?P<module>[\w.]+)'")
 """How Python says that a module has no such name; what follows is the module's path."""
@@ -46,23 +53,45 @@ NO_SESSION: Final = "SESSION_OR_CONTEXT_NOT_EXISTS"
 
 def topology() -> Topology:
     """The streams of the installed deployment; RivermarkError where there are none to import."""
-    entries = list(entry_points(group=TOPOLOGY, name="default"))
-    if not entries:
+    entry = _of_project(Path.cwd()) or next(
+        iter(entry_points(group=TOPOLOGY, name="default")), None
+    )
+    if entry is None:
         raise RivermarkError(
-            "no package declares its streams; give yours the entry point 'default' in the group "
-            f"'{TOPOLOGY}' and install it again (here: make setup)"
+            "no project declares its streams here: write [tool.rivermark] topology = "
+            '"my_project.streams:TOPOLOGY" into its pyproject.toml, or give its package the entry '
+            f"point 'default' in the group '{TOPOLOGY}'"
         )
     try:
-        declared = entries[0].load()
+        declared = entry.load()
     except DeclarationError as error:
         raise error.at(raised_at(error)) from error.__cause__
     except RivermarkError:
         raise
     except Exception as error:
-        raise RivermarkError(import_fault(entries[0].value, error)) from error
+        raise RivermarkError(import_fault(entry.value, error)) from error
     if not isinstance(declared, Topology):
-        raise RivermarkError(f"{entries[0].value} is not a Topology but {type(declared).__name__}")
+        raise RivermarkError(f"{entry.value} is not a Topology but {type(declared).__name__}")
     return declared
+
+
+def _of_project(folder: Path) -> EntryPoint | None:
+    """The topology that the folder's own pyproject.toml names, whose modules lie there.
+
+    No folder above it is looked at: what lies there may be somebody else's. Raises RivermarkError
+    for a file that is no TOML.
+    """
+    file = folder / "pyproject.toml"
+    if not file.is_file():
+        return None
+    try:
+        named = tomllib.loads(file.read_text()).get("tool", {}).get("rivermark", {})
+    except ValueError as error:
+        raise RivermarkError(f"{file} is no TOML: {error}") from error
+    if "topology" not in named:
+        return None
+    sys.path.insert(0, str(folder))
+    return EntryPoint("default", str(named["topology"]), TOPOLOGY)
 
 
 def import_fault(what: str, error: Exception) -> str:

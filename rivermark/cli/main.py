@@ -19,6 +19,7 @@ class Commands(CommandGroup):
     """The commands in the order of the help."""
 
     declared = (
+        Declared("setup", "rivermark.cli.setup:setup", START),
         Declared("demo", "rivermark.cli.demo:demo", START),
         Declared("check", "rivermark.cli.check:check", START),
         Declared("run", "rivermark.cli.run:run", RUN),

@@ -99,12 +99,12 @@ def check_java() -> None:
     present = Path(home, "bin", "java").is_file() if home else shutil.which("java") is not None
     if not present:
         where = f"in JAVA_HOME ({home})" if home else "on the PATH"
-        raise JavaMissing(f"no Java {where}: Spark needs {JAVA} or later; `make setup` says how")
+        raise JavaMissing(f"no Java {where}: Spark needs {JAVA} or later; install OpenJDK 17")
     version = java_version(Path(home, "bin", "java") if home else Path(shutil.which("java") or ""))
     if version is not None and version < JAVA:
         where = f"in JAVA_HOME ({home})" if home else "first on the PATH"
         raise JavaMissing(
-            f"the Java {where} is {version}: Spark needs {JAVA} or later; `make setup` says how"
+            f"the Java {where} is {version}: Spark needs {JAVA} or later; install OpenJDK 17"
         )
 
 

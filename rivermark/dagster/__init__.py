@@ -1,6 +1,8 @@
 """Declarations turned into Dagster definitions, to be merged into a project of any kind.
 
-defs = dg.Definitions.merge(mine, rivermark.dagster.definitions(TOPOLOGY, prefix="streams"))
+defs = dg.Definitions.merge(
+    dg.Definitions(assets=[...]), rivermark.dagster.definitions(TOPOLOGY, prefix="streams")
+)
 """
 
 from __future__ import annotations

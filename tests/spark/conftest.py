@@ -12,8 +12,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 from rivermark.runtime.spark.session import open_session
 from rivermark.settings import Settings
-from setup.ivy import Problem
-from setup.jars import fetch
+from rivermark.setup.ivy import Problem
+from rivermark.setup.jars import fetch
 from setup.kafka_broker import Broker
 from setup.local_server import free_port
 from tests.spark.helpers.landing import Landing

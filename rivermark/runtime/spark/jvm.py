@@ -1,6 +1,6 @@
 """Options of the driver's JVM: JARs, class archive, compiler, collector, heap.
 
-Nothing here starts Spark or needs it: `make setup` fills the cache folder and these functions
+Nothing here starts Spark or needs it: `rivermark setup` fills the cache folder and these functions
 find what it left. The settings only count when the JVM is born, so they belong into the builder
 of the first session of a process.
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from rivermark.model.errors import RivermarkError
+from rivermark.setup.jars import cache_folder
 
 Kind = Literal["short", "long", "large", "batch"]
 """A run of minutes; streams that live for days; a bounded run with much to read; a recompute of
@@ -59,7 +60,7 @@ def driver_options(
     """Spark settings for the driver of such a run.
 
     `heap` is the largest heap, such as `2g` or `512m`. `connectors` names further sets of JARs
-    that `python -m setup.jars` fetched. Raises `JarsMissing`.
+    that `rivermark setup` fetched. Raises `JarsMissing`.
     """
     if not _HEAP_SIZE.fullmatch(heap):
         raise ValueError(f"a heap is a number with m or g, such as 2g, not {heap!r}")
@@ -94,7 +95,7 @@ def jar_set(name: str) -> tuple[Path, ...]:
     folder = cache_folder() / "jars" / name
     jars = tuple(sorted(folder.glob("*.jar")))
     if not jars:
-        command = "make setup" if name == "delta" else f"python -m setup.jars {name}"
+        command = "rivermark setup" if name == "delta" else f"rivermark setup {name}"
         raise JarsMissing(
             f"no JARs of set {name!r} in {folder}: run `{command}`, "
             "or let RIVERMARK_CACHE name the folder that holds jars/"
@@ -103,7 +104,7 @@ def jar_set(name: str) -> tuple[Path, ...]:
 
 
 def class_archive() -> Path | None:
-    """The class-data archive of the driver, if `make setup` could build one and it is whole.
+    """The class-data archive of the driver, if `rivermark setup` could build one and it is whole.
 
     Its size is compared with the one noted when it was built: the JVM looks at the head only, and
     an archive that was cut short, by a copy of the cache for instance, kills it with SIGBUS.
@@ -114,9 +115,3 @@ def class_archive() -> Path | None:
         return archive if archive.stat().st_size == noted else None
     except (OSError, ValueError):
         return None
-
-
-def cache_folder() -> Path:
-    """`.cache` beside the code, or the folder that RIVERMARK_CACHE names."""
-    named = os.environ.get("RIVERMARK_CACHE")
-    return Path(named).resolve() if named else Path(__file__).resolve().parents[3] / ".cache"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from setup.ivy import Problem
-from setup.jars import fetch
+from rivermark.setup.ivy import Problem
+from rivermark.setup.jars import fetch
 
 
 def pytest_pycollect_makemodule() -> None:

@@ -21,7 +21,7 @@ from rivermark.cli.session import engine
 from rivermark.runtime.supervision.hosting import Hosting
 from rivermark.runtime.supervision.report import Report
 from rivermark.settings import Settings
-from setup.ivy import ROOT
+from setup.local_server import ROOT
 
 
 def tell(report: Report) -> None:

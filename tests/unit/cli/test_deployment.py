@@ -41,7 +41,7 @@ def test_commands_are_imported_without_what_only_queries_need() -> None:
 @pytest.mark.parametrize(
     ("entries", "complaint"),
     [
-        ([], "no package declares its streams"),
+        ([], "no project declares its streams"),
         (
             [Entry("default", AttributeError("expect has no 'betwen'", name="betwen", obj=expect))],
             "cannot be imported: expect has no 'betwen'; did you mean 'between'?",
@@ -91,3 +91,24 @@ def test_n012_any_other_home_is_one(odd: str, tmp_path: Path) -> None:
 
     assert Path(path, "_delta_log").is_dir()
     assert DeltaTable(path).to_pyarrow_dataset().count_rows() == 1
+
+
+def test_a_project_that_is_not_installed_names_its_topology_in_its_own_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(deployment, "entry_points", lambda **_: [])
+    streams = "from rivermark import Topology\nTOPOLOGY = Topology([])\n"
+    (tmp_path / "somebodys_streams.py").write_text(streams)
+    file = tmp_path / "pyproject.toml"
+    file.write_text('[tool.rivermark]\ntopology = "somebodys_streams:TOPOLOGY"\n')
+    (tmp_path / "below").mkdir()
+
+    monkeypatch.chdir(tmp_path / "below")
+    with pytest.raises(RivermarkError, match="no project declares its streams here"):
+        deployment.topology()
+    monkeypatch.chdir(tmp_path)
+    assert deployment.topology().streams == ()
+    file.write_text("[tool")
+    with pytest.raises(RivermarkError, match=r"pyproject\.toml is no TOML"):
+        deployment.topology()

@@ -123,7 +123,7 @@ def test_missing_jars_are_one_sentence_too(
     result = rivermark("run")
 
     assert result.exit_code == 1
-    assert "run `make setup`" in result.stderr
+    assert "run `rivermark setup`" in result.stderr
     assert "Traceback" not in result.output
 
 

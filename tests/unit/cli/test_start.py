@@ -202,6 +202,7 @@ COMMANDS: list[tuple[str, int, str]] = [
     ("sensors --for 0", 0, "rows in"),
     ("visitors --for 0", 0, "rows in"),
     ("replay nothing.csv", 2, "does not exist"),
+    ("setup", 1, "no Java in JAVA_HOME"),
     ("status shop/nothing", 2, "no stream is named"),
     ("reset", 2, "which stream?"),
     ("upkeep --no-such", 2, "No such option"),

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from setup import jars
-from setup.ivy import Module, Problem
+from rivermark.setup import jars
+from rivermark.setup.ivy import Module, Problem
 
 STORAGE = Module.parse("io.delta:delta-storage:4.4.0")
 WHOLE = b"the bytes that the publisher signed"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from setup.ivy import Problem
+from rivermark.setup.ivy import Problem
 from setup.kafka_broker import Broker, is_serving
 from setup.local_server import HOST, free_port, is_free
 

@@ -31,7 +31,7 @@ def test_the_lock_names_no_host() -> None:
 
 
 def test_the_delta_jars_fit_the_delta_package() -> None:
-    jars = (ROOT / "setup" / "locks" / "delta.lock").read_text()
+    jars = (ROOT / "rivermark" / "setup" / "locks" / "delta.lock").read_text()
     spark_line = ".".join(LOCKED["pyspark"].split(".")[:2])
 
     assert f"io.delta:delta-spark_{spark_line}_2.13:{LOCKED['delta-spark']}\n" in jars

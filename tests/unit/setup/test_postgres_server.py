@@ -7,8 +7,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from rivermark.setup.ivy import Problem
 from setup import postgres_server
-from setup.ivy import Problem
 from setup.local_server import free_port
 from setup.postgres_server import PostgresServer, program
 

@@ -105,11 +105,11 @@ def test_connectors_are_shipped_and_leave_the_class_path_of_the_archive_alone(ca
 
 
 def test_missing_jars_are_named_with_the_command_that_fetches_them(cache: Path) -> None:
-    with pytest.raises(JarsMissing, match=r"'broker' in .*: run `python -m setup.jars broker`"):
+    with pytest.raises(JarsMissing, match=r"'broker' in .*: run `rivermark setup broker`"):
         jar_set("broker")
     for jar in (cache / "jars" / "delta").iterdir():
         jar.unlink()
-    with pytest.raises(JarsMissing, match=r"'delta' in .*: run `make setup`"):
+    with pytest.raises(JarsMissing, match=r"'delta' in .*: run `rivermark setup`"):
         jar_set("delta")
 
 

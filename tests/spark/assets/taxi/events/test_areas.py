@@ -17,7 +17,7 @@ from assets.taxi.areas import AREA, STARTS_IN_AREAS, area_streams, starts_in_are
 from assets.taxi.grid import CELL_WIDTH, EAST, NORTH, SOUTH, WEST
 from assets.taxi.ingest import RIDE_EVENTS
 from rivermark.sources import KafkaSource
-from setup.ivy import ROOT
+from setup.local_server import ROOT
 from tests.spark.assets.taxi.events.ride_rows import MINUTE, NOON, Row, ride, rides_feed
 from tests.spark.helpers.contract_problems import problems
 from tests.spark.helpers.micro_batches import Feed, as_table, plain, streamed

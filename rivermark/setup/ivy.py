@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
 
-ROOT = Path(__file__).resolve().parent.parent
+SETTINGS = Path(__file__).with_name("ivysettings.xml")
 PATIENCE_SECONDS = 600
 
 
@@ -47,7 +47,7 @@ def retrieve(
 ) -> Path:
     """Fetch the modules' JARs, with all that they need or not, into a folder below `scratch`."""
     (scratch / "ivy.xml").write_text(_ivy_module(modules, transitive=transitive))
-    settings = os.environ.get("RIVERMARK_IVY_SETTINGS") or ROOT / "setup" / "ivysettings.xml"
+    settings = os.environ.get("RIVERMARK_IVY_SETTINGS") or SETTINGS
     command = [
         java(),
         f"-Drivermark.ivy.cache={scratch / 'ivy'}",
@@ -84,12 +84,12 @@ def spark_jars() -> Path:
     """The folder of the JARs that PySpark ships; located without importing it."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise Problem("pyspark is not installed: run `make setup`")
+        raise Problem("pyspark is not installed")
     return Path(spec.origin).parent / "jars"
 
 
 def _reason(output: str) -> str:
-    """What Ivy says of the cause: the network's words if there are any, else what it misses."""
+    """Ivy on the cause: the network's words if there are any, else what it misses."""
     for telling in ("Handler", "not found", "Exception"):
         lines = [line.strip(" \t:") for line in output.splitlines() if telling in line]
         if lines:

@@ -1,4 +1,4 @@
-"""Build the driver's class-data archive: `python -m setup.class_archive`.
+"""Build the driver's class-data archive: `python -m rivermark.setup.class_archive`.
 
 Most of a short Spark run's time goes into loading classes. Java can write the classes that a run
 loaded into an archive, and map it into memory at the next start. The archive fits one JVM and one
@@ -15,8 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from setup.ivy import java, spark_jars
-from setup.jars import CACHE, sha256
+from rivermark.setup.ivy import java, spark_jars
+from rivermark.setup.jars import CACHE, sha256
 
 JOB = Path(__file__).with_name("class_archive_job.py")
 FOLDER = CACHE / "cds"
@@ -32,6 +32,7 @@ def build() -> None:
         return
     print(
         "Recording the classes of a short run, for quicker starts (once, about a minute)",
+        file=sys.stderr,
         flush=True,
     )
     FOLDER.mkdir(parents=True, exist_ok=True)
@@ -42,7 +43,7 @@ def build() -> None:
         if complaint := record(recorded, jars, Path(scratch)):
             print(
                 "No class archive could be made; everything works without it, only starts take "
-                "about twice as long. Remove .cache/cds to have it tried again. The reason:\n"
+                f"about twice as long. Remove {FOLDER} to have it tried again. The reason:\n"
                 f"{complaint}",
                 file=sys.stderr,
             )

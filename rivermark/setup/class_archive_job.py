@@ -1,6 +1,6 @@
 """A small run of everything the platform does with Spark, to find out which classes it loads.
 
-`setup.class_archive` runs it in a JVM that archives its classes when it ends: the closer this is to
+`class_archive` runs it in a JVM that archives its classes when it ends: the closer this is to
 the real streams, the more of their start is in the archive. Its results are thrown away.
 """
 

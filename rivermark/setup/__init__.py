@@ -1,0 +1,1 @@
+"""The JARs that Spark needs beside Python packages, fetched and checked, and a class archive."""

@@ -1,0 +1,152 @@
+"""The wheel in an environment and a project of somebody else's, far from this repository."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from rivermark.setup.jars import CACHE
+from setup.wheel import build
+
+pytestmark = pytest.mark.story
+
+PROJECT = {
+    "pyproject.toml": """
+        [project]
+        name = "my-project"
+        version = "1"
+
+        [tool.rivermark]
+        topology = "my_project.streams:TOPOLOGY"
+    """,
+    "my_project/__init__.py": "",
+    "my_project/streams.py": """
+        from datetime import date, timedelta
+        from pyspark.sql import DataFrame, functions as F
+        from rivermark import Contract, Domain, Field, Table, Topology
+        from rivermark.sources import FileSource
+
+        SHOP = Domain("shop", first_day=date(2026, 1, 1))
+        ORDERS = SHOP.ingest(
+            name="shop/orders",
+            description="Orders.",
+            source=FileSource(folder="orders", pattern="*.json"),
+            lateness=timedelta(hours=1),
+            contract=Contract(
+                event_time="at",
+                keys=("order_id",),
+                fields=(
+                    Field("order_id", "long", required=True),
+                    Field("at", "timestamp", required=True),
+                    Field("cents", "long", required=True),
+                ),
+            ),
+        )
+
+        def large(orders: DataFrame) -> DataFrame:
+            return orders.where(F.col("cents") > 100).select("order_id", "at", "cents")
+
+        LARGE = SHOP.stream(
+            reads=(ORDERS,),
+            build=large,
+            volume="events",
+            writes=Table(
+                name="shop/large_orders",
+                schema="order_id long, at timestamp, cents long",
+                description="Orders above one.",
+                event_time="at",
+            ),
+        )
+        TOPOLOGY = Topology([ORDERS, LARGE])
+    """,
+    "my_project/definitions.py": """
+        import dagster as dg
+        import rivermark
+        import rivermark.dagster
+        from my_project.streams import TOPOLOGY
+
+        @dg.asset(deps=[dg.AssetKey(["streams", "shop", "large_orders"])])
+        def total(platform: dg.ResourceParam[str]) -> dg.MaterializeResult:
+            rows = rivermark.table("shop/large_orders").arrow(columns=["cents"])
+            return dg.MaterializeResult(metadata={"cents": sum(rows["cents"].to_pylist())})
+
+        watch = dg.define_asset_job("watch", selection=[total])
+        defs = dg.Definitions.merge(
+            dg.Definitions(
+                assets=[total],
+                jobs=[watch],
+                schedules=[dg.ScheduleDefinition(job=watch, cron_schedule="0 6 * * *")],
+                resources={"platform": "mine"},
+                executor=dg.multiprocess_executor,
+            ),
+            rivermark.dagster.definitions(TOPOLOGY, prefix="streams"),
+        )
+    """,
+}
+
+
+class Installed:
+    """An environment with the wheel, and a project beside it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.bin = folder / "work", folder / "env" / "bin"
+        subprocess.run([sys.executable, "-m", "venv", folder / "env"], check=True)
+        wheel = build(folder / "dist")
+        offline = ("--no-index", "--no-deps", "--quiet")
+        subprocess.run([self.bin / "python", "-m", "pip", "install", *offline, wheel], check=True)
+        (site,) = (folder / "env" / "lib").glob("*/site-packages")
+        # The packages that it needs, without what their folder has of this project.
+        others = [path for path in sys.path if path.endswith("site-packages")]
+        (site / "others.pth").write_text("\n".join(others))
+        for name, text in PROJECT.items():
+            file = self.folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(dedent(text).lstrip())
+        self.home = self.folder / "home"
+        (self.folder / "dagster").mkdir()
+
+    def run(self, *command: str) -> str:
+        kept = {n: v for n, v in os.environ.items() if not n.startswith(("RIVERMARK_", "PYTHON"))}
+        own = {"RIVERMARK_CACHE": str(CACHE), "RIVERMARK_HOME": str(self.home)}
+        done = subprocess.run(
+            [self.bin / command[0], *command[1:]],
+            cwd=self.folder,
+            env={
+                **kept,
+                **own,
+                "PATH": f"{self.bin}{os.pathsep}{os.environ['PATH']}",
+                "DAGSTER_HOME": str(self.folder / "dagster"),
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    return Installed(tmp_path_factory.mktemp("elsewhere"))
+
+
+def test_the_console_and_dagster_know_the_project_alone(installed: Installed) -> None:
+    where = installed.run("python", "-c", "import rivermark; print(rivermark.__file__)")
+    listed = json.loads(installed.run("rivermark", "status", "--json"))
+    absent = "import importlib.util as u; print([u.find_spec(n) for n in ('assets', 'simulator')])"
+
+    assert Path(where.strip()).is_relative_to(installed.bin.parent)
+    assert [stream["stream"] for stream in listed["streams"]] == [
+        "shop/orders",
+        "shop/large_orders",
+    ]
+    assert installed.run("python", "-c", absent).strip() == "[None, None]"
+    installed.run(
+        "python", "-m", "dagster", "definitions", "validate", "-m", "my_project.definitions"
+    )
