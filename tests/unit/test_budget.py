@@ -20,6 +20,8 @@ ADMISSION = "rivermark.ingest.parse.contract_parser"
 """The function that types a batch of records and applies a contract's rules to it."""
 LARGE = 300
 """Lines above which a module has more than one idea."""
+SMALL = 80
+"""Lines below which a module with one importer belongs to that."""
 PRIVATE = re.compile(r"\._j[a-z]\w*|\._sc\b|\._jvm\b")
 """Names of Spark that are not public."""
 CLAUSE = re.compile(r"(What|Whether|Which|How|Where|When|Why)\b")
@@ -36,6 +38,7 @@ LIMITS = {
     "private names of Spark": 47,
     "docstrings that begin with a clause": 0,
     "modules that define the epoch": 1,
+    "small modules with one importer": 31,
 }
 
 
@@ -53,13 +56,13 @@ def _lines(path: Path) -> int:
     return len(path.read_text().splitlines())
 
 
-def _imported(name: str) -> Iterator[str]:
+def _imported(path: Path) -> Iterator[str]:
     """The library's modules that are imported along with a module, also where it only names types.
 
     The package of each is one of them.
     """
     modules = _modules()
-    for node in ast.walk(ast.parse(modules[name].read_text())):
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (each.name for each in node.names if each.name in modules)
         elif isinstance(node, ast.ImportFrom) and node.module in modules:
@@ -75,7 +78,7 @@ def _closure(name: str) -> set[str]:
         # The public names load what they name on demand.
         if each not in seen and each != "rivermark":
             seen.add(each)
-            waiting += _imported(each)
+            waiting += _imported(_modules()[each])
     return seen
 
 
@@ -85,6 +88,30 @@ def _first_lines() -> Iterator[str]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, documented) and (text := ast.get_docstring(node)):
                 yield text.split("\n", 1)[0]
+
+
+def _importers() -> dict[str, set[str]]:
+    """The modules of the library, and of the packages beside it, that import each module."""
+    importers: dict[str, set[str]] = {name: set() for name in _modules()}
+    around = (
+        path for each in ("assets", "simulator", "bench") for path in ROOT.glob(f"{each}/**/*.py")
+    )
+    for name, path in [*_modules().items(), *((str(path), path) for path in around)]:
+        for imported in _imported(path):
+            importers[imported].add(name)
+    return importers
+
+
+def _splinters() -> list[str]:
+    """Modules with one importer, which is no package that exports their names."""
+    modules, lines = _modules(), {name: _lines(path) for name, path in _modules().items()}
+    return [
+        f"{name}: {lines[name]} lines, for {importer}"
+        for name, found in _importers().items()
+        if modules[name].name != "__init__.py" and lines[name] < SMALL and len(found) == 1
+        for importer in found
+        if importer in modules and modules[importer].name != "__init__.py"
+    ]
 
 
 @cache
@@ -105,6 +132,7 @@ def _sizes() -> dict[str, int]:
         "modules that define the epoch": sum(
             bool(EPOCH.search(path.read_text())) for path in modules.values()
         ),
+        "small modules with one importer": len(_splinters()),
     }
 
 
@@ -116,3 +144,4 @@ def test_the_library_stays_within_its_budget(measure: str) -> None:
 if __name__ == "__main__":
     for measure, size in _sizes().items():
         print(f"{measure:44}{size:>8,} of {LIMITS[measure]:,}")  # noqa: T201
+    print(*_splinters(), sep="\n")  # noqa: T201
