@@ -173,7 +173,7 @@ def no_jvm_left() -> Iterator[None]:
     """Kill the JVM whose start is broken off, as by Ctrl-C.
 
     PySpark removes the folder in which it would say where it listens: it stays for good then, for
-    that error ends its main thread, which would have noticed that nobody is there any more.
+    that error ends its main thread, which would have noticed that its parent is gone.
     """
     this = psutil.Process()
     before = set(this.children())
