@@ -90,3 +90,37 @@ def test_an_unknown_set_is_refused_with_the_known_ones(repository: Repository) -
 def test_coordinates_that_are_none_are_refused(text: str) -> None:
     with pytest.raises(Problem, match="is not ORG:NAME:VERSION"):
         Module.parse(text)
+
+
+def test_a_folder_stands_for_the_network_and_is_checked_alike(
+    repository: Repository, kept: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "carried"
+    source.mkdir()
+    with pytest.raises(Problem, match=r"delta-storage-4\.4\.0\.jar is missing"):
+        jars.fetch("delta", source)
+    (source / STORAGE.file).write_bytes(b"another")
+    with pytest.raises(Problem, match="the lock says"):
+        jars.fetch("delta", source)
+    assert not kept.exists()
+
+    (source / STORAGE.file).write_bytes(WHOLE)
+    jars.fetch("delta", source)
+
+    assert kept.read_bytes() == WHOLE
+    assert repository.visits == 0
+
+
+def test_the_cache_is_the_one_named_or_the_checkout_s_or_the_user_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RIVERMARK_CACHE", str(tmp_path))
+    assert jars.cache_folder() == tmp_path
+
+    monkeypatch.delenv("RIVERMARK_CACHE")
+    assert jars.cache_folder() == Path(__file__).parents[3] / ".cache"
+    monkeypatch.setattr(
+        jars, "__file__", str(tmp_path / "site" / "rivermark" / "setup" / "jars.py")
+    )
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+    assert jars.cache_folder() == tmp_path / "user" / "rivermark"
