@@ -233,9 +233,7 @@ def print_results(
     for scene in parts.values():
         for preview in scene.previews:
             rows = newest_rows(settings.lake(), preview.table, preview.limit, oldest=preview.oldest)
-            print_rows(
-                preview.table, rows, personal=True, columns=preview.columns, title=preview.title
-            )
+            print_rows(preview.table, rows, columns=preview.columns, title=preview.title)
 
 
 def print_streams(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Final
 
@@ -21,6 +21,7 @@ from rivermark.lake.sql import query, quoted
 from rivermark.lake.statistics import row_count
 from rivermark.lake.time_travel import resolve_version
 from rivermark.model.errors import RivermarkError, UnknownStream
+from rivermark.model.ingest import Ingest
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
 
@@ -87,8 +88,10 @@ def show(
     rows = newest_rows(lake, shown, limit, version=chosen, oldest=oldest)
     total = row_count(lake, shown, chosen)
     hidden = () if personal else shown.personal
+    closed = [() if personal else hidden_of(row, shown, declared) for row in rows]
     if as_json:
-        open_rows = [{k: v for k, v in row.items() if k not in hidden} for row in rows]
+        pairs = zip(rows, closed, strict=True)
+        open_rows = [{k: v for k, v in row.items() if k not in names} for row, names in pairs]
         print_json(
             {
                 "table": shown.name,
@@ -99,10 +102,29 @@ def show(
             }
         )
         return
-    print_rows(shown, rows, personal=personal)
+    masked = [row | dict.fromkeys(c, HIDDEN) for row, c in zip(rows, closed, strict=True)]
+    print_rows(shown, masked)
     out().print(plain(f"{number(len(rows))} of {number(total)} rows, version {chosen}"))
     if hidden:
         out().print(plain(f"hidden as personal: {', '.join(hidden)} (--personal)"))
+
+
+def hidden_of(row: Mapping[str, Any], table: Table, topology: Topology) -> tuple[str, ...]:
+    """The columns of a row that are not shown: the personal ones.
+
+    The details of a quarantined row only where one of the fields that failed is personal.
+    """
+    fields = next(
+        (
+            stream.personal
+            for stream in topology.streams
+            if isinstance(stream, Ingest) and stream.quarantine.name == table.name
+        ),
+        (),
+    )
+    if not fields or any(f"{field}=" in (row["details"] or "") for field in fields):
+        return table.personal
+    return tuple(name for name in table.personal if name != "details")
 
 
 def table_named(topology: Topology, lake: Lake, name: str) -> Table:
@@ -141,19 +163,15 @@ def print_rows(
     table: Table,
     rows: Sequence[dict[str, Any]],
     *,
-    personal: bool = False,
     columns: Sequence[str] = (),
     title: str | None = None,
 ) -> None:
-    """Rows as a table on the console; moments are UTC."""
+    """Rows as a table on the console, personal columns too; moments are UTC."""
     names = list(columns) or [f.name for f in table.schema.fields]
     numeric = {n for n in names if any(_is_number(row[n]) for row in rows)}
     drawn = grid(title, names, right=numeric)
     for row in rows:
-        cells = [
-            HIDDEN if name in table.personal and not personal else cell(row[name]) for name in names
-        ]
-        drawn.add_row(*cells)
+        drawn.add_row(*(cell(row[name]) for name in names))
     out().print(drawn)
 
 

@@ -19,16 +19,18 @@ from rivermark.monitor.status import StreamStatus, desired_states, status_of
 from rivermark.monitor.time_span import span
 from rivermark.monitor.watermarks import ProducerProgress
 
-NUMERIC: Final = ("rows in", "admitted", "late", "quarantined", "rows")
+NUMERIC: Final = ("rows in", "out", "late", "quarantined")
+"""As few and as narrow as fits 110 columns beside a name of 28 letters."""
 
 
 def status(
     streams: Streams = None, group: Groups = None, as_json: Json = False, home: Home = None
 ) -> None:
-    """Show each stream: rows in, admitted, late, quarantined, watermark, state, last batch.
+    """Show each stream: rows in, out, late, quarantined, watermark, last batch, state.
 
-    Without names all streams. Below a group are the counters of its process functions, what is
-    unread of topics, by partition, and how far producers have come that have a watermark each.
+    Without names all streams. Out of an ingest come the rows that it admitted. Below a group are
+    the counters of its process functions, what is unread of topics, by partition, and how far
+    producers have come that have a watermark each.
 
     JSON:
         lake, groups (group, state, by, at, reason, problem),
@@ -82,16 +84,17 @@ def print_statuses(statuses: Sequence[StreamStatus], title: str, now: datetime) 
         table.add_row(
             each.stream,
             number(each.rows_in),
-            number(each.admitted),
+            number(each.rows if each.admitted is None else each.admitted),
             number(each.late),
             number(each.quarantined),
-            number(each.rows),
-            moment(each.watermark),
+            moment(each.watermark)[:-3],
             ago(each.last_batch_at, now),
-            coloured(f"{each.state}: {each.error}" if each.error else each.state),
+            coloured(each.state),
         )
     out().print(table)
     for each in statuses:
+        if each.error:
+            out().print(plain(f" {each.stream} {each.state}: {each.error}"))
         if each.metrics:
             metrics = ", ".join(f"{name} {n:,}" for name, n in sorted(each.metrics.items()))
             out().print(plain(f" {each.stream} counts {metrics}"))

@@ -1,3 +1,4 @@
+import json
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -86,3 +87,24 @@ def test_rows_are_ordered_by_key_where_their_time_is_one(settings: Settings, put
     found = newest_rows(settings.lake(), ORDERS.admitted, 10)
 
     assert [r["order_id"] for r in found] == [1, 2, 3]
+
+
+def test_quarantine_shows_the_fields_that_failed_although_another_one_is_personal(
+    rivermark: Run, shop: Topology, put: Put
+) -> None:
+    broken = {"stream": ORDERS.name, "reasons": ["unreadable_order_id"], "payload": "{c9}"}
+    put(
+        ORDERS.quarantine,
+        {**broken, "details": "order_id=seven"},
+        {**broken, "details": "order_id=eight; customer=c8"},
+    )
+
+    shown = rivermark("show", ORDERS.quarantine.name, env=WIDE).stdout
+    rows = json.loads(rivermark("show", ORDERS.quarantine.name, "--json").stdout)["rows"]
+    everything = rivermark("show", ORDERS.quarantine.name, "--personal", env=WIDE).stdout
+
+    assert "order_id=seven" in shown
+    assert not any(text in shown for text in ("c8", "eight", "c9"))
+    assert sorted(row.get("details", "") for row in rows) == ["", "order_id=seven"]
+    assert not any("payload" in row for row in rows)
+    assert "customer=c8" in everything

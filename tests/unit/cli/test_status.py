@@ -1,5 +1,6 @@
 import json
 import os
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,11 @@ import pytest
 from deltalake import DeltaTable
 
 from rivermark.cli.exit_codes import ExitCode
+from rivermark.cli.status import print_statuses
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
-from rivermark.monitor.status import life, status_of
+from rivermark.monitor.status import StreamStatus, life, status_of
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
@@ -209,3 +211,32 @@ def test_json_has_groups_and_one_object_a_stream(
     assert list(found) == [s.name for s in SHOP.streams]
     assert found["shop/orders"]["admitted"] == 8
     assert found["shop/hourly"]["rows"] == 0
+
+
+def test_the_status_is_a_table_at_110_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    """With a name as long as those shipped, times, five digits, and a failed stream beside it."""
+    name, now = "readings/rising_temperatures", datetime(2026, 3, 2, tzinfo=UTC)
+    known = StreamStatus(
+        stream=name,
+        group="readings",
+        state="never ran",
+        alive=None,
+        rows_in=29_962,
+        admitted=29_962,
+        late=12,
+        quarantined=1_234,
+        watermark=now,
+        last_batch_at=now - timedelta(minutes=59),
+    )
+    failed = replace(known, state="failed", error="the disk of the lake is full " * 5)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "110")
+        print_statuses([known, failed], "readings: desired run", now)
+
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 110
+    [row, other] = [line.split() for line in lines if line.startswith(f" {name}  ")]
+    assert " ".join(row[1:]) == ("29,962 29,962 12 1,234 2026-03-02 00:00 59 min ago never ran")
+    assert other[-1] == "failed"
+    assert any(line.startswith(f" {name} failed: the disk") for line in lines)
