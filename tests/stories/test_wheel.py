@@ -150,3 +150,30 @@ def test_the_console_and_dagster_know_the_project_alone(installed: Installed) ->
     installed.run(
         "python", "-m", "dagster", "definitions", "validate", "-m", "my_project.definitions"
     )
+
+
+@pytest.mark.slow
+def test_streams_run_beside_what_the_project_had(installed: Installed) -> None:
+    assert json.loads(installed.run("rivermark", "setup", "--no-archive", "--json"))["sets"]
+    assert "no fault" in installed.run("rivermark", "check")
+    landing = installed.home / "landing" / "orders"
+    landing.mkdir(parents=True)
+    orders = [{"order_id": n, "at": f"2026-03-02T12:0{n}:00Z", "cents": n * 50} for n in range(6)]
+    (landing / "a.json").write_text("".join(json.dumps(order) + "\n" for order in orders))
+    os.utime(landing / "a.json", (1_772_000_000, 1_772_000_000))
+    execute = ("python", "-m", "dagster", "job", "execute", "-m", "my_project.definitions", "-j")
+
+    installed.run(*execute, "streams_shop_catch_up")
+    installed.run(*execute, "watch")
+
+    shown = installed.run(
+        "rivermark", "sql", "FROM shop.large_orders SELECT cents ORDER BY 1", "--csv"
+    )
+    assert shown.split() == ['"cents"', "150", "200", "250"]
+    events = (
+        "import dagster as dg\n"
+        "with dg.DagsterInstance.get() as instance:\n"
+        "    total = instance.get_latest_materialization_event(dg.AssetKey('total'))\n"
+        "    print(total.asset_materialization.metadata['cents'].value)\n"
+    )
+    assert installed.run("python", "-c", events).strip() == "600"
