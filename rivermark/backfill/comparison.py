@@ -52,7 +52,7 @@ def compare_on_spark(
     before: DataFrame, after: DataFrame, table: Table, first: date, last: date
 ) -> Difference:
     """As `compare`, of frames. What is paired lies on the executors' disks meanwhile."""
-    engine = OnSpark(before, after, table)
+    engine = OnSpark({"published": before, "computed": after}, table)
     try:
         return compare_by(engine, table, first, last)
     finally:
@@ -270,6 +270,9 @@ def _equal(one: Any, other: Any) -> bool:
 class DuckDb:
     """DuckDB over the files of both sides."""
 
+    on_spark: Final = False
+    no_digest: Final = "0::UBIGINT"
+
     def __init__(self, connection: duckdb.DuckDBPyConnection, table: Table) -> None:
         self._connection, self._table = connection, table
 
@@ -298,6 +301,18 @@ class DuckDb:
         names = ", ".join(map(quoted, columns))
         return [f"hash({names})::HUGEINT", f"hash({names}, 1)::HUGEINT"]
 
+    def digest(self, columns: Iterable[str]) -> str:
+        """A number that tells one row's values from another's."""
+        return f"hash({', '.join(map(quoted, columns))})"
+
+    def joined(self, column: str) -> str:
+        """The texts of a list as one."""
+        return f"array_to_string({column}, ', ')"
+
+    def listed(self, text: str) -> str:
+        """A list of one text, given as a literal."""
+        return f"[{text}]"
+
     def total(self, column: str) -> str:
         """The sum of a column."""
         return quoted(column)
@@ -311,8 +326,12 @@ class DuckDb:
         self._connection.execute(f"CREATE TEMP TABLE {name} AS {sql}")
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """The rows of a query."""
+        """The rows of a query whose answer is small."""
         return self._connection.execute(sql).fetchall()
+
+    def result(self, sql: str) -> pa.RecordBatchReader:
+        """The rows of a query, some at a time."""
+        return self._connection.sql(sql).to_arrow_reader()
 
     def only(self, places: pa.Table) -> None:
         """Name the days and buckets whose rows are paired `differing`."""

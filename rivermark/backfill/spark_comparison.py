@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from typing import Any
+from typing import Any, Final
 from uuid import uuid4
 
 import pyarrow as pa
@@ -18,11 +18,14 @@ from rivermark.model.table import Table
 
 
 class OnSpark:
-    """Spark over a frame of each side."""
+    """Spark over frames by name; `table` is the one whose columns are compared."""
 
-    def __init__(self, before: DataFrame, after: DataFrame, table: Table) -> None:
-        self._spark, self._table = before.sparkSession, table
-        self._frames = {"published": before, "computed": after}
+    on_spark: Final = True
+    no_digest: Final = "0L"
+
+    def __init__(self, frames: Mapping[str, DataFrame], table: Table) -> None:
+        self._frames, self._table = dict(frames), table
+        self._spark = next(iter(frames.values())).sparkSession
 
     def name(self, column: str) -> str:
         """A column's name, quoted."""
@@ -53,6 +56,18 @@ class OnSpark:
         both = (self._hash(names), self._hash(names, "1"))
         return [half for h in both for half in (f"shiftright({h}, 32)", f"({h} & 4294967295)")]
 
+    def digest(self, columns: Iterable[str]) -> str:
+        """A number that tells one row's values from another's."""
+        return self._hash(columns)
+
+    def joined(self, column: str) -> str:
+        """The texts of a list as one."""
+        return f"array_join({column}, ', ')"
+
+    def listed(self, text: str) -> str:
+        """A list of one text, given as a literal."""
+        return f"array({text})"
+
     def _hash(self, columns: Iterable[str], *seed: str) -> str:
         return f"xxhash64({', '.join([*(self.comparable('', c) for c in columns), *seed])})"
 
@@ -69,14 +84,14 @@ class OnSpark:
 
     def keep(self, name: str, sql: str) -> None:
         """Name a query's rows; those that are asked for several times stay on disks."""
-        frame = self._sql(sql)
+        frame = self.result(sql)
         self._frames[name] = frame.persist(StorageLevel.DISK_ONLY) if name == "paired" else frame
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """The rows of a query."""
+        """The rows of a query whose answer is small."""
         return [
             tuple(row.values())
-            for row in self._sql(sql).toArrow().to_pylist(maps_as_pydicts="strict")
+            for row in self.result(sql).toArrow().to_pylist(maps_as_pydicts="strict")
         ]
 
     def only(self, places: pa.Table) -> None:
@@ -88,7 +103,8 @@ class OnSpark:
         if "paired" in self._frames:
             self._frames["paired"].unpersist()
 
-    def _sql(self, sql: str) -> DataFrame:
+    def result(self, sql: str) -> DataFrame:
+        """The rows of a query, wherever they come to be."""
         # Views of their own: other comparisons of the session have theirs.
         mark = f"_{uuid4().hex}"
         for name, frame in self._frames.items():

@@ -38,10 +38,10 @@ def retake(
 
     The former rows stay in the quarantine as file_replaced. Closed days downstream are recomputed
     where they differ. The stream may run meanwhile; where this is killed, call it again. With a
-    group, the files are those of its ingests.
+    group, the files are those of its ingests. `rivermark replay-ingest STREAM --undo ID` undoes it.
 
     JSON:
-        files (file, former and now: rows, admitted, late, quarantined, now null in a dry run;
+        files (file, id, former and now: rows, admitted, late, quarantined, now null in a dry run;
         downstream: recomputed, pending, blocked, refreshing)
 
     Examples:
@@ -91,6 +91,7 @@ def as_plain(done: Retaken) -> dict[str, Any]:
     now = {name: vars(done.outcome)[name] for name in COUNTS}
     return {
         "file": done.file,
+        "id": done.id,
         "former": done.former,
         "now": now,
         "downstream": downstream_as_plain(done.downstream),
@@ -99,9 +100,10 @@ def as_plain(done: Retaken) -> dict[str, Any]:
 
 def _print_files(done: list[Retaken]) -> None:
     names = [f"{name} {when}" for name in COUNTS for when in ("before", "now")]
-    table = grid("files read again", ("file", *names), right=names)
+    table = grid("files read again", ("file", *names, "id"), right=names)
     for each in done:
         now = vars(each.outcome)
         pairs = ((each.former[name], now[name]) for name in COUNTS)
-        table.add_row(printable(each.file), *(number(n) for pair in pairs for n in pair))
+        counts = (number(n) for pair in pairs for n in pair)
+        table.add_row(printable(each.file), *counts, each.id)
     out().print(table)

@@ -34,6 +34,7 @@ from rivermark.ingest.parse.expressions import expression_faults
 from rivermark.ingest.parse.rules import column_rules_of
 from rivermark.ingest.spark_internals import engine_is_alive
 from rivermark.ingest.split_outcomes import INGEST_FILES, SplitOutcome, write_outcomes
+from rivermark.ingest.watermark import Progress
 from rivermark.ingest.watermark_recovery import recover_watermark
 from rivermark.lake.append.table_files import TableFiles
 from rivermark.lake.batch_writer import TableWriter
@@ -85,14 +86,15 @@ class Admission:
         spark: SparkSession,
         lake: Lake,
         ingest: Ingest,
-        source: SourceReader,
+        source: SourceReader | None,
         origin: Origin,
         driver_bytes: int | None = None,
     ) -> None:
         self.ingest = ingest
         self._spark = spark
         self._lake = lake
-        self._source = source
+        if source is not None:  # A replay of raw rows reads none.
+            self._source = source
         try:
             self._parser = ContractParser(ingest.contract, ingest.source.delimiter)
         except DeclarationError:
@@ -112,7 +114,7 @@ class Admission:
         self._lookup = LookupTable(lake, ingest) if ingest.kind == "lookup" else None
         self._late = TableWriter(lake, ingest.late, origin)
         self._quarantine = TableWriter(lake, ingest.quarantine, origin)
-        self._writers: dict[Kind, TableWriter] = {
+        self.writers: dict[Kind, TableWriter] = {
             "raw": self._raw,
             "admitted": self._admitted,
             "late": self._late,
@@ -137,7 +139,8 @@ class Admission:
             # A later batch is in the tables, so nothing of this one is missing.
             return AdmissionResult(batch, len(splits))
         if recorded is not None:
-            read = self._read_raw(ordered, Decision.from_json(recorded))
+            decided = Decision.from_json(recorded)
+            read = self._read_raw(ordered, decided, self._lake.path(self.ingest.raw))
             return self._decided(read, ordered, batch, recorded)
         deaths = self._attempts.begin(batch)
         try:
@@ -231,20 +234,44 @@ class Admission:
         for fault in expression_faults(self._spark, self.ingest.name, self.ingest.contract):
             raise fault
 
-    def _read_raw(self, splits: Sequence[PlannedSplit], decision: Decision) -> ReadBatch:
-        """Read the rows of a batch whose raw rows are committed already."""
-        ready = [s for s in splits if s.name in decision.bounds]
+    def decided_again(
+        self, splits: Sequence[PlannedSplit], raw: str, progress: Progress
+    ) -> AdmissionPlan:
+        """The plan of splits whose rows lie in that raw table, after that progress."""
+        read = self._read_raw(splits, None, raw)
+        decision = decide(read, progress, self.ingest)
+        if isinstance(read.rows, StagedBatch):
+            # Tasks divide rows as they write them, by bounds that are known.
+            read.rows.close()
+            read = self._read_raw(splits, decision, raw)
+        return AdmissionPlan.of(read, decision)
+
+    def _read_raw(
+        self, splits: Sequence[PlannedSplit], decision: Decision | None, raw: str
+    ) -> ReadBatch:
+        """Read the rows of splits whose raw rows are committed already.
+
+        Without a decision only what it is made from is known of those that tasks read.
+        """
+        ready = [s for s in splits if decision is None or s.name in decision.bounds]
         first, last = min(s.batch for s in splits), max(s.batch for s in splits)
-        tasks = raw_tasks(self._lake.path(self.ingest.raw), first, last)
+        tasks = raw_tasks(raw, first, last)
         rows: ParsedBatch
         if sum(split.weight for split in ready) <= self.driver_bytes:
             lines = [part for task in tasks for part in task.lines()]
             rows = self._in_memory(self._parser.parse(pa.concat_tables([NO_LINES, *lines])))
         else:
             tables = self._tables_of_tasks()
-            chunks = divided(self._executors, self._shape, tables, tasks, decision.bounds)
+            if decision is None:
+                writer = ChunkWriter(self._shape, {"admitted": tables["admitted"]})
+                chunks = self._executors.written(tasks, writer)
+            else:
+                chunks = divided(self._executors, self._shape, tables, tasks, decision.bounds)
             rows = StagedBatch(chunks, self._executors, self._shape, tables, (first, last))
-        return ReadBatch(ready, rows, rows.statistics(), decision.unreadable, decision.at)
+        unreadable, at = {}, datetime.now(UTC)
+        if decision is not None:
+            unreadable, at = dict(decision.unreadable), decision.at
+        return ReadBatch(ready, rows, rows.statistics(), unreadable, at)
 
     def _parse(
         self, splits: Sequence[PlannedSplit], now: datetime, *, in_driver: bool = True
@@ -292,7 +319,7 @@ class Admission:
             RivermarkError: A table was given what tasks cannot meet, such as a constraint.
         """
         tables: dict[Kind, TableFiles] = {}
-        for kind, writer in self._writers.items():
+        for kind, writer in self.writers.items():
             files = writer.files()
             if files is None:
                 raise RivermarkError(
@@ -325,15 +352,8 @@ class Admission:
             quarantined=sum(o.quarantined for o in outcomes),
             newest=decision.progress.newest,
         )
-        rows.write("raw", self._raw, batch, decision.to_json())
-        counts: dict[Kind, int] = {
-            "admitted": result.admitted,
-            "late": result.late,
-            "quarantined": result.quarantined,
-        }
-        for kind, count in counts.items():
-            if count:
-                rows.write(kind, self._writers[kind], batch)
+        rows.write("raw", self.writers["raw"], batch, decision.to_json())
+        plan.write(self.writers, batch)
         if self._lookup is not None and result.admitted:
             names = [split.name for split in splits]
             self._lookup.merge(rows.rows("admitted"), names, self._described(batch))

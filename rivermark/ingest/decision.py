@@ -8,9 +8,10 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, Protocol
 
-from rivermark.ingest.batch.base import Marked, ParsedBatch, SplitStatistics
+from rivermark.ingest.batch.base import Kind, Marked, ParsedBatch, SplitStatistics
 from rivermark.ingest.split_outcomes import SplitOutcome
 from rivermark.ingest.watermark import Bounds, Progress, evaluate_split, furthest
+from rivermark.lake.batch_writer import TableWriter
 from rivermark.model.source import PlannedSplit
 from rivermark.model.stream import Ingest
 
@@ -117,6 +118,20 @@ class AdmissionPlan:
         admitted = figures.rows - quarantined - late
         skipped = self.decision.skipped.get(split.name, 0)
         return SplitOutcome(split, figures.rows, admitted, late, quarantined, skipped=skipped)
+
+    def counts(self) -> dict[Kind, int]:
+        """How many rows of the batch go where."""
+        late, ahead = (sum(n[place] for n in self.marked.values()) for place in (0, 1))
+        figures = self.batch.statistics.values()
+        quarantined = sum(split.quarantined for split in figures) + ahead
+        rows = sum(split.rows for split in figures)
+        return {"admitted": rows - quarantined - late, "late": late, "quarantined": quarantined}
+
+    def write(self, writers: Mapping[Kind, TableWriter], batch: int) -> None:
+        """Commit each row to the table that it goes to, once."""
+        for kind, count in self.counts().items():
+            if count:
+                self.batch.rows.write(kind, writers[kind], batch)
 
 
 def evaluate_splits(

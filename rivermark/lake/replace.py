@@ -19,7 +19,7 @@ from rivermark.lake.day_predicates import (
     predicate,
     spark_predicate,
 )
-from rivermark.lake.delta import dataset_of, delta_table, read_rows
+from rivermark.lake.delta import dataset_of, delta_table, read_delta, read_rows
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
@@ -112,10 +112,7 @@ def _replace(
         same = rows.sparkSession.createDataFrame(rewritten.rows)
         inside = inside.unionByName(same.to(rows.schema))
         where = f"({where}) OR {rewritten.predicate}"
-    # As many files as there are tasks: streams skip the commit, so its order is none of theirs.
-    writer = inside.write.format("delta").mode("overwrite")
-    writer = writer.option("replaceWhere", where)
-    writer.option("userMetadata", user_metadata(metadata)).save(path)
+    _overwrite_by_spark(path, inside, where, metadata)
     newest = CommitLog(path).latest()
     count = newest.rows or 0 if newest else 0
     return count - (rewritten.rows.num_rows if rewritten is not None else 0)
@@ -140,19 +137,24 @@ def replace_span(
 
 
 def replace_rows(
-    lake: Lake, table: Table, rows: pa.Table, where: str, metadata: dict[str, Any]
+    lake: Lake, table: Table, rows: DataFrame | pa.Table, where: str, metadata: dict[str, Any]
 ) -> None:
     """Put `rows` in place of all rows that fulfil a condition of SQL, in one commit.
 
-    Where none does, the newest hour of the table's event time is written again as it was, so that
-    streams skip this commit too (rivermark/lake/stream_safe_replace.py).
+    The condition is one of delta-rs, and of Spark where the rows are a frame. Where no row fulfils
+    it, the newest hour of the table's event time is written again as it was, so that streams skip
+    this commit too (rivermark/lake/stream_safe_replace.py).
     """
     path = lake.path(table)
     with commit_lock(path):
         delta = delta_table(path)
         stored = dataset_of(delta)
-        present = query(f"SELECT 1 FROM rows WHERE {where} LIMIT 1", {"rows": stored})  # noqa: S608
-        if not rows.num_rows:
+        framed = not isinstance(rows, pa.Table)
+        if framed:
+            present = bool(read_delta(rows.sparkSession, path).where(where).take(1))
+        else:
+            present = bool(query(f"SELECT 1 FROM rows WHERE {where} LIMIT 1", {"rows": stored}))  # noqa: S608
+        if not framed and not rows.num_rows:
             if present:
                 delta.delete(
                     where,
@@ -165,11 +167,24 @@ def replace_rows(
         newest = newest_in(delta, time) if time and not present else None
         if time and isinstance(newest, datetime):
             start = whole_hour(newest)
-            hour = moments_between(time, start, start + HOUR)
-            same = read_rows(stored, filter=hour)
-            rows = pa.concat_tables([rows, same.select(rows.column_names).cast(rows.schema)])
+            same = read_rows(stored, filter=moments_between(time, start, start + HOUR))
             where = f"({where}) OR ({moments_predicate(time, start, start + HOUR)})"
-        _overwrite(delta, path, rows, where, metadata)
+            if framed:
+                again = rows.sparkSession.createDataFrame(same)
+                rows = rows.unionByName(again.select(rows.columns).to(rows.schema))
+            else:
+                same = same.select(rows.column_names).cast(rows.schema)
+                rows = pa.concat_tables([rows, same])
+        if framed:
+            _overwrite_by_spark(path, rows, where, metadata)
+        else:
+            _overwrite(delta, path, rows, where, metadata)
+
+
+def _overwrite_by_spark(path: str, rows: DataFrame, where: str, metadata: dict[str, Any]) -> None:
+    # As many files as there are tasks: streams skip the commit, so its order is none of theirs.
+    writer = rows.write.format("delta").mode("overwrite").option("replaceWhere", where)
+    writer.option("userMetadata", user_metadata(metadata)).save(path)
 
 
 def _overwrite(

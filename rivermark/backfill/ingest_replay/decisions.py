@@ -1,66 +1,86 @@
-"""Decisions of admission that a replay changes: listed row by row, and counted."""
+"""Decisions of admission before and after a replay, compared row by row by DuckDB or by Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import write_deltalake
 
+from rivermark.backfill.comparison import DuckDb
 from rivermark.backfill.context import BackfillContext
-from rivermark.backfill.ingest_replay.replay import Replayed, SideTables
-from rivermark.backfill.late.hours import bounds
-from rivermark.backfill.late.merged import ADMITTED_ON_TIME
-from rivermark.lake.commit_metadata import commit_properties
-from rivermark.lake.delta import dataset_of, delta_table
-from rivermark.lake.lake import Lake
-from rivermark.lake.schema import create_table
-from rivermark.lake.sql import connection, quoted
-from rivermark.model.contract import REPLACED
+from rivermark.backfill.difference import KINDS, Difference
+from rivermark.backfill.spark_comparison import OnSpark
+from rivermark.ingest.batch.base import Kind
+from rivermark.lake.commit_metadata import commit_properties, user_metadata
+from rivermark.lake.delta import dataset_of, delta_table, read_delta
+from rivermark.lake.schema import arrow_schema, create_table
+from rivermark.lake.sql import spilling_connection
+from rivermark.model.contract import META, REPLACED
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
+from rivermark.model.watermark import WATERMARK_AFTER
+from rivermark.runtime.spark.input_size import DRIVER_BYTES
 
 if TYPE_CHECKING:
     from pyarrow import dataset
 
+Engine: TypeAlias = DuckDb | OnSpark
+Opened: TypeAlias = tuple[Table, int | None]
+"""A table, and the version of it that is read; the newest without one."""
 SHOWN: Final = 100
+PLACE: Final = "_ingest_batch, _file, _row"
 
-# A decision is a place and, for quarantined rows, their reasons in the order of the rules.
+# Words that are names of tables stand alone: each engine puts its own there.
+# A decision is a place and, for quarantined rows, their reasons in the order of the rules. A late
+# row that was merged since counts as late: that was the decision of admission.
 DECIDED: Final = """
-SELECT _ingest_batch, _file, _row, {time} AS event_time, 'admitted' AS decision, '' AS reasons,
-       {money} AS money FROM {admitted} WHERE _ingest_batch BETWEEN $first AND $last
-UNION ALL
-SELECT _ingest_batch, _file, _row, {time}, 'late', '', {money}
-FROM {late} WHERE _ingest_batch BETWEEN $first AND $last
-UNION ALL
-SELECT _ingest_batch, _file, _row, event_time, 'quarantined', array_to_string(reasons, ', '), NULL
-FROM {quarantine} WHERE _row IS NOT NULL AND _ingest_batch BETWEEN $first AND $last
-  AND NOT coalesce(list_contains(reasons, '{replaced}'), false)
+SELECT {place}, {time} AS event_time, 'admitted' AS decision, '' AS reasons, {digest} AS digest,
+{fresh} AS fresh, {money} AS money FROM ( SELECT * FROM {side}admitted_rows WHERE {scope} ) a
+ANTI JOIN ( SELECT {place} FROM {side}late_rows WHERE {scope} ) l USING ( {place} )
+UNION ALL SELECT {place}, {time}, 'late', '', {digest}, {fresh}, {money}
+FROM {side}late_rows WHERE {scope}
+UNION ALL SELECT {place}, event_time, 'quarantined', {joined}, {no_digest}, false, NULL
+FROM {side}quarantined_rows WHERE {scope} AND _row IS NOT NULL
+AND NOT coalesce(array_contains(reasons, '{replaced}'), false)
 """
-CHANGED: Final = """
-SELECT _ingest_batch, _file, _row, coalesce(a.event_time, b.event_time) AS event_time,
-       b.decision AS before, b.reasons AS reasons_before,
-       a.decision AS after, a.reasons AS reasons_after,
-       coalesce(a.money, b.money)::DECIMAL(38, 9) AS money
-FROM ({before}) b FULL JOIN ({after}) a USING (_ingest_batch, _file, _row)
-WHERE (b.decision, b.reasons) IS DISTINCT FROM (a.decision, a.reasons)
-  AND ((a.event_time >= $start AND a.event_time < $end)
-       OR (b.event_time >= $start AND b.event_time < $end))
-ORDER BY _ingest_batch, _file, _row
+PAIRED: Final = """
+SELECT {place}, b.event_time AS time_before, a.event_time AS time_after,
+b.decision AS before, b.reasons AS reasons_before, a.decision AS after,
+a.reasons AS reasons_after, CAST(coalesce(a.money, b.money) AS DECIMAL(38, 9)) AS money,
+( b.decision IS DISTINCT FROM a.decision OR b.reasons IS DISTINCT FROM a.reasons
+OR b.digest IS DISTINCT FROM a.digest OR coalesce(a.fresh, false)
+OR coalesce(b.fresh, false) ) AS differs
+FROM before_rows b FULL JOIN after_rows a USING ( {place} ) WHERE {within}
 """
 COUNTED: Final = """
-SELECT before, reasons_before, after, reasons_after, count(*) AS rows, sum(money) AS money
-FROM changes GROUP BY 1, 2, 3, 4 ORDER BY rows DESC, 1, 2, 3, 4
+SELECT before, reasons_before, after, reasons_after, differs, count(*) AS n, sum(money) AS money
+FROM paired GROUP BY before, reasons_before, after, reasons_after, differs
+"""
+LISTED: Final = """
+SELECT {place}, coalesce(time_after, time_before) AS event_time, before, reasons_before, after,
+reasons_after, money FROM paired WHERE differs ORDER BY {place}
+"""
+SPAN: Final = """
+SELECT min(_ingest_batch) AS oldest, max(_ingest_batch) AS newest FROM paired WHERE differs
+"""
+HOURS: Final = """
+SELECT date_trunc('hour', time_before) AS hour FROM paired WHERE differs
+AND ( before <> 'quarantined' OR after <> 'quarantined' )
+UNION SELECT date_trunc('hour', time_after) FROM paired WHERE differs
+AND ( before <> 'quarantined' OR after <> 'quarantined' )
 """
 
 
 @dataclass(frozen=True)
 class Turn:
-    """Rows whose decision changes from one (and its reasons) to another.
+    """Rows whose decision, or whose values, change from one (and its reasons) to another.
 
     `money` is their sum where the ingest declares a money column and the rows could be read.
     """
@@ -71,22 +91,74 @@ class Turn:
     money: Decimal | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class IngestReplay:
-    """Decisions that a replay of days changes; `sample` holds the first changed rows."""
+@dataclass(frozen=True)
+class Scope:
+    """The rows of planned batches (both included), or those of one file of them."""
 
-    stream: str
-    first: date
-    last: date
-    replayed: Replayed
+    first: int
+    last: int
+    file: str | None = None
+
+    def sql(self, *, spark: bool = False, batch: str = "_ingest_batch", file: str = "_file") -> str:
+        """As a condition of DuckDB and delta-rs, or of Spark, to which a backslash escapes."""
+        own = f"{batch} >= {self.first} AND {batch} <= {self.last}"
+        if self.file is None:
+            return f"( {own} )"
+        doubled = self.file.replace("'", "''")
+        escaped = self.file.replace("\\", "\\\\").replace("'", "\\'")
+        return f"( {own} AND {file} = '{escaped if spark else doubled}' )"
+
+    def filter(self, batch: str = "_ingest_batch", file: str = "_file") -> dataset.Expression:
+        """As a filter of Arrow."""
+        own = (pc.field(batch) >= self.first) & (pc.field(batch) <= self.last)
+        return own if self.file is None else own & (pc.field(file) == self.file)
+
+    def to_json(self) -> list[Any]:
+        """As it is kept in a commit's metadata."""
+        return [self.first, self.last, self.file]
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """The tables in which decisions lie, each of a version; of the newest without one."""
+
+    ingest: Ingest
+    versions: Mapping[str, int] = field(default_factory=dict)
+
+    def tables(self, side: str = "") -> dict[str, Opened]:
+        """The tables by the names that queries have for them."""
+        return {
+            f"{side}{kind}_rows": (table, self.versions.get(table.name))
+            for kind, table in decided_tables(self.ingest).items()
+        }
+
+
+def decided_tables(ingest: Ingest) -> dict[Kind, Table]:
+    """The tables of decided rows, in the order in which they are replaced."""
+    return {"quarantined": ingest.quarantine, "admitted": ingest.versions, "late": ingest.late}
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Decisions that differ: numbers by turn and by table, and the first such rows.
+
+    The hours (UTC) of rows that are or were admitted or late are those of the admitted table.
+    """
+
     turns: tuple[Turn, ...]
+    tables: Mapping[Kind, Difference]
     sample: tuple[Mapping[str, Any], ...]
-    table: str
+    batches: tuple[int, ...]
+    """The first and the last planned batch of such rows; empty without any."""
 
     @property
-    def rows_changed(self) -> int:
-        """Rows whose decision changes."""
+    def rows(self) -> int:
+        """Rows whose decision or values change."""
         return sum(turn.rows for turn in self.turns)
+
+    def by_table(self, ingest: Ingest) -> dict[Table, Difference]:
+        """The numbers by the ingest's tables, in the order in which they are replaced."""
+        return {table: self.tables[kind] for kind, table in decided_tables(ingest).items()}
 
 
 def changes_table(ingest: Ingest) -> Table:
@@ -101,93 +173,161 @@ def changes_table(ingest: Ingest) -> Table:
     )
 
 
-def changed_decisions(
-    context: BackfillContext, ingest: Ingest, first: date, last: date, replayed: Replayed
-) -> IngestReplay:
-    """Compare the replay with what was decided, for rows of these days, and keep the list.
+@contextmanager
+def engine_over(
+    context: BackfillContext, tables: Mapping[str, Opened], kept: Table, scope: Scope
+) -> Iterator[Engine]:
+    """An engine with tables by name: Spark where the rows of the scope are many, else DuckDB."""
+    paths = {n: (context.lake.path(table), version) for n, (table, version) in tables.items()}
+    rows = {n: dataset_of(delta_table(path, version)) for n, (path, version) in paths.items()}
+    if sum(each.size(scope.filter()) for n, each in rows.items() if n != "moved") <= DRIVER_BYTES:
+        with spilling_connection(rows) as connection:
+            yield DuckDb(connection, kept)
+        return
+    frames = {n: read_delta(context.spark(), *opened) for n, opened in paths.items()}
+    engine = OnSpark(frames, kept)
+    try:
+        yield engine
+    finally:
+        engine.close()
 
-    A late row that was merged since counts as late: that was the decision of admission.
+
+def flat(sql: str, **values: str) -> str:
+    """A query in one line, with its parts filled in."""
+    return " ".join(sql.split()).format(place=PLACE, **values)
+
+
+def compare_decisions(
+    context: BackfillContext,
+    before: Decisions,
+    after: Decisions,
+    scope: Scope,
+    *,
+    days: tuple[datetime, datetime] | None = None,
+    keep: bool = False,
+) -> Changes:
+    """Compare the decisions about rows of a scope, of which `days` (UTC) are rows looked at.
+
+    With `keep` the list of changes is written to the ingest's `changes_table`.
     """
-    lake, table = context.lake, changes_table(ingest)
-    create_table(lake, table)
-    start, end = bounds(first, last, ingest.days)
-    values = {
-        "first": replayed.first_batch,
-        "last": replayed.last_batch,
-        "start": start,
-        "end": end,
-    }
-    with connection(_tables(lake, ingest)) as duckdb:
-        changes: pa.Table = duckdb.sql(_sql(ingest), params=values).to_arrow_table()
-        duckdb.register("changes", changes)
-        counted: pa.Table = duckdb.sql(COUNTED).to_arrow_table()
-    schema = pa.schema(delta_table(lake.path(table)).schema().to_arrow())
+    ingest = before.ingest
+    tables = before.tables() | after.tables("side_")
+    with engine_over(context, tables, ingest.versions, scope) as engine:
+        for side, kept in (("", "before_rows"), ("side_", "after_rows")):
+            own, other = (
+                _columns(context, d) for d in ((before, after) if not side else (after, before))
+            )
+            engine.keep(kept, _decided(engine, ingest, scope, side, own, other))
+        engine.keep("paired", flat(PAIRED, within=_within(days)))
+        counted = engine.rows(flat(COUNTED))
+        hours = frozenset(at.astimezone(UTC) for (at,) in engine.rows(flat(HOURS)) if at)
+        first = engine.rows(f"{flat(LISTED)} LIMIT {SHOWN}")
+        ((oldest, newest),) = engine.rows(flat(SPAN))
+        if keep:
+            _keep(context, ingest, engine)
+    turns = [
+        Turn(_decision(before, because), _decision(after, because_now), n, money)
+        for before, because, after, because_now, differs, n, money in counted
+        if differs
+    ]
+    turns.sort(key=lambda turn: (-turn.rows, turn.before, turn.after))
+    kinds: tuple[Kind, ...] = ("admitted", "late", "quarantined")
+    differences = {kind: _difference(kind, counted, hours) for kind in kinds}
+    batches = () if oldest is None else (oldest, newest)
+    return Changes(tuple(turns), differences, tuple(map(_shown, first)), batches)
+
+
+def _columns(context: BackfillContext, decisions: Decisions) -> list[str]:
+    """The columns of values that the tables of admitted and of late rows have."""
+    left_out = {*(f.name for f in META), WATERMARK_AFTER.name}
+    tables = decisions.tables()
+    known = [
+        {*dataset_of(delta_table(context.lake.path(table), version)).schema.names}
+        for table, version in (tables["admitted_rows"], tables["late_rows"])
+    ]
+    declared = decisions.ingest.versions.schema.fieldNames()
+    return [n for n in declared if n not in left_out and all(n in names for names in known)]
+
+
+def _decided(
+    engine: Engine,
+    ingest: Ingest,
+    scope: Scope,
+    side: str,
+    own: Collection[str],
+    other: Collection[str],
+) -> str:
+    """The query for the decisions, made of declared columns, quoted, and of constants."""
+    # A table that has not got a declared column yet has no values of it.
+    alone = " OR ".join(f"{engine.name(n)} IS NOT NULL" for n in own if n not in other)
+    return flat(
+        DECIDED,
+        side=side,
+        time=engine.name(ingest.contract.event_time),
+        money=engine.name(ingest.money) if ingest.money else "NULL",
+        digest=engine.digest(name for name in own if name in other),
+        no_digest=engine.no_digest,
+        fresh=f"( {alone} )" if alone else "false",
+        joined=engine.joined("reasons"),
+        replaced=REPLACED,
+        scope=scope.sql(spark=engine.on_spark),
+    )
+
+
+def _within(days: tuple[datetime, datetime] | None) -> str:
+    """The pairs of which a row lies in [start, end)."""
+    if days is None:
+        return "true"
+    start, end = (at.astimezone(UTC).replace(tzinfo=None).isoformat(" ") for at in days)
+    return " OR ".join(
+        f"( {side}.event_time >= TIMESTAMP '{start}' AND {side}.event_time < TIMESTAMP '{end}' )"
+        for side in ("a", "b")
+    )
+
+
+def _keep(context: BackfillContext, ingest: Ingest, engine: Engine) -> None:
+    table = changes_table(ingest)
+    create_table(context.lake, table)
+    path, metadata = context.lake.path(table), {"readmission": ingest.name, "run": context.run_id}
+    rows = engine.result(flat(LISTED))
+    if not isinstance(rows, pa.RecordBatchReader):
+        writer = rows.write.format("delta").mode("overwrite")
+        writer.option("userMetadata", user_metadata(metadata)).save(path)
+        return
     write_deltalake(
-        delta_table(lake.path(table)),
-        changes.cast(schema),
+        delta_table(path),
+        rows.cast(arrow_schema(table.schema)),
         mode="overwrite",
-        commit_properties=commit_properties({"readmission": ingest.name, "run": context.run_id}),
-    )
-    turns = tuple(
-        Turn(
-            _decision(row["before"], row["reasons_before"]),
-            _decision(row["after"], row["reasons_after"]),
-            row["rows"],
-            row["money"],
-        )
-        for row in counted.to_pylist()
-    )
-    return IngestReplay(
-        stream=ingest.name,
-        first=first,
-        last=last,
-        replayed=replayed,
-        turns=turns,
-        sample=tuple(_shown(row) for row in changes.slice(0, SHOWN).to_pylist()),
-        table=table.name,
+        commit_properties=commit_properties(metadata),
     )
 
 
-def _sql(ingest: Ingest) -> str:
-    """The query, made of declared columns, quoted, and of constants."""
-    names = {
-        "time": quoted(ingest.contract.event_time),
-        "money": quoted(ingest.money) if ingest.money else "NULL",
-        "replaced": REPLACED,
-    }
-    before = DECIDED.format(
-        admitted=ADMITTED_ON_TIME, late="late_rows", quarantine="quarantined_rows", **names
-    )
-    after = DECIDED.format(
-        admitted="side_admitted", late="side_late", quarantine="side_quarantine", **names
-    )
-    return CHANGED.format(before=before, after=after)
-
-
-def _tables(lake: Lake, ingest: Ingest) -> dict[str, dataset.Dataset]:
-    side = SideTables.of(ingest)
-    tables = {
-        "admitted_rows": ingest.versions,
-        "late_rows": ingest.late,
-        "quarantined_rows": ingest.quarantine,
-        "side_admitted": side.admitted,
-        "side_late": side.late,
-        "side_quarantine": side.quarantine,
-    }
-    return {name: dataset_of(delta_table(lake.path(table))) for name, table in tables.items()}
+def _difference(
+    kind: Kind, counted: list[tuple[Any, ...]], hours: frozenset[datetime]
+) -> Difference:
+    numbers = dict.fromkeys(KINDS, 0)
+    for before, _, after, _, differs, n, _ in counted:
+        if before == kind == after:
+            numbers["changed" if differs else "unchanged"] += n
+        elif after == kind:
+            numbers["added"] += n
+        elif before == kind:
+            numbers["removed"] += n
+    counts: dict[str, Any] = dict(numbers)
+    return Difference(**counts, hours=hours if kind == "admitted" else frozenset())
 
 
 def _decision(decision: str | None, reasons: str | None) -> str:
     return f"{decision or 'nowhere'}: {reasons}" if reasons else decision or "nowhere"
 
 
-def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(row: tuple[Any, ...]) -> dict[str, Any]:
     """A changed row by its place, without its values."""
-    at = row["event_time"]
+    _, file, number, at, before, reasons_before, after, reasons_after, _ = row
     return {
-        "file": row["_file"],
-        "row": row["_row"],
+        "file": file,
+        "row": number,
         "event_time": at.astimezone(UTC).isoformat() if isinstance(at, datetime) else "",
-        "before": _decision(row["before"], row["reasons_before"]),
-        "after": _decision(row["after"], row["reasons_after"]),
+        "before": _decision(before, reasons_before),
+        "after": _decision(after, reasons_after),
     }

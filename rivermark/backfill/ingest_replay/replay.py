@@ -1,59 +1,38 @@
-"""Admission repeated over raw rows, with the contract as it is declared now.
+"""Admission repeated into tables beside those of an ingest, over raw rows or a file as it is now.
 
-Nothing that is published is touched: the rows go to tables of their own. Files are read of all
-batches that brought a row of the days; the watermark at the first of them is that of the admitted
-table as it is, or the one that was recorded of producers, so rules that were different all along
-change only what comes after.
+Nothing that is published is touched. Raw rows are decided again of all batches that brought a row
+of the days; the watermark at the first of them is that of the admitted table as it is, or the one
+that was recorded of producers, so rules that were different all along change only what comes after.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Any, Final
-
-import pyarrow as pa
-from deltalake import write_deltalake
+from uuid import uuid4
 
 from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.late.hours import bounds
-from rivermark.ingest.batch.arrow_batch import ArrowBatch
-from rivermark.ingest.batch.base import Kind, RowShape
-from rivermark.ingest.batch.chunks import raw_tasks
-from rivermark.ingest.decision import AdmissionPlan, ReadBatch, decide
-from rivermark.ingest.lines import NO_LINES
-from rivermark.ingest.parse.contract_parser import ContractParser
-from rivermark.ingest.parse.rules import column_rules_of
+from rivermark.ingest.admission import DRIVER_BYTES, Admission
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.ingest.watermark import Progress
 from rivermark.ingest.watermark_recovery import progress_before
-from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.lake.sql import query, quoted
 from rivermark.model.errors import RivermarkError
+from rivermark.model.sink import Origin
+from rivermark.model.source import PlannedSplit, SourceReader
 from rivermark.model.stream import Ingest
-from rivermark.model.table import Table
 
-ROWS_AT_ONCE: Final = 200_000
-"""About so many raw rows are decided at a time, in the driver."""
-
-
-@dataclass(frozen=True)
-class SideTables:
-    """The tables for the replayed rows of an ingest, apart from all that is published."""
-
-    admitted: Table
-    late: Table
-    quarantine: Table
-
-    @classmethod
-    def of(cls, ingest: Ingest) -> SideTables:
-        """The side tables of an ingest, below `readmitted/`; each replay empties them."""
-        tables = (ingest.versions, ingest.late, ingest.quarantine)
-        return cls(*(replace(t, name=f"readmitted/{t.name}", days=None) for t in tables))
+PART_BYTES: Final = DRIVER_BYTES
+"""Raw rows of about so many bytes as text are decided at a time: as many as the driver takes."""
+TASKS_BYTES: Final = 32 * DRIVER_BYTES
+"""The same where there are more than eight such parts: Spark's tasks take those."""
 
 
 @dataclass(frozen=True)
@@ -66,14 +45,22 @@ class Replayed:
     rows: int
 
 
-@dataclass(frozen=True)
-class _File:
-    """A file that was read: its name, batch, time (UTC), and rows."""
+def beside(ingest: Ingest) -> Ingest:
+    """The ingest whose tables lie apart from all that is published; each replay empties them."""
+    return replace(ingest, name=f"readmitted/{ingest.name}", days=None)
 
-    name: str
-    batch: int
-    modified_at: datetime
-    rows: int
+
+def admission_beside(
+    context: BackfillContext, ingest: Ingest, source: SourceReader | None = None
+) -> Admission:
+    """An admission into tables beside those of the ingest, which it empties."""
+    side = beside(ingest)
+    for table in (side.raw, side.versions, side.late, side.quarantine):
+        create_table(context.lake, table)
+        delta_table(context.lake.path(table)).delete()
+    # A name of its own each time: batches of the replay before are none of this one's.
+    origin = Origin(f"{side.name}:{uuid4().hex}", 0, datetime.now(UTC), context.run_id)
+    return Admission(context.spark(), context.lake, side, source, origin)
 
 
 def replay(context: BackfillContext, ingest: Ingest, first: date, last: date) -> Replayed:
@@ -84,28 +71,27 @@ def replay(context: BackfillContext, ingest: Ingest, first: date, last: date) ->
     """
     lake = context.lake
     batches = batches_of_days(lake, ingest, *bounds(first, last, ingest.days))
-    if batches is None:
+    first_batch, progress = start_of(lake, ingest, batches[0]) if batches else (0, Progress())
+    files = files_of_batches(lake, ingest, first_batch, batches[1]) if batches else []
+    if not files:
         raise RivermarkError(f"'{ingest.name}' has no row of {first} to {last}: nothing to replay")
-    first_batch, progress = start_of(lake, ingest, batches[0])
-    batches = (first_batch, batches[1])
-    files = _files(lake, ingest, *batches)
-    side = SideTables.of(ingest)
-    for table in (side.admitted, side.late, side.quarantine):
-        create_table(lake, table)
-        delta_table(lake.path(table)).delete()
-    parser = ContractParser(ingest.contract, ingest.source.delimiter)
+    context.expect(sum(file.split.weight for file in files))
+    admission, raw = admission_beside(context, ingest), lake.path(ingest.raw)
     rows = 0
-    for part in _parts(files):
-        parsed = _parsed(context, ingest, parser, part[0].batch, part[-1].batch)
-        progress, count = _decide(context, ingest, side, parsed, part, progress)
-        rows += count
+    for number, part in enumerate(_parts(files)):
+        plan = admission.decided_again([file.split for file in part], raw, progress)
+        with closing(plan.batch.rows):
+            plan.write(admission.writers, number)
+        progress = plan.decision.progress
+        rows += sum(plan.counts().values())
+        context.on_step(f"{ingest.name}: {rows:,} rows decided again")
     expected = sum(file.rows for file in files)
     if rows != expected:
         raise RivermarkError(
             f"table '{ingest.raw.name}' holds {rows:,} rows of these files and {expected:,} came: "
             "the missing ones cannot be replayed"
         )
-    return Replayed(*batches, files=len(files), rows=rows)
+    return Replayed(first_batch, files[-1].split.batch, files=len(files), rows=rows)
 
 
 def batches_of_days(
@@ -130,33 +116,54 @@ def batches_of_days(
     return (min(batches), max(batches)) if batches else None
 
 
-def _files(lake: Lake, ingest: Ingest, first: int, last: int) -> list[_File]:
+@dataclass(frozen=True)
+class ReadFile:
+    """A file that was read, as its outcome says, and its rows."""
+
+    split: PlannedSplit
+    rows: int
+
+
+def files_of_batches(lake: Lake, ingest: Ingest, first: int, last: int) -> list[ReadFile]:
     """The files that were read, in the order in which admission decided about them."""
     rows = query(
-        "SELECT file, ingest_batch, modified_at, max(rows) AS rows FROM outcomes"
+        "SELECT file, path, ingest_batch, modified_at, max(rows) AS rows, max(size) AS size"
+        " FROM outcomes"
         " WHERE stream = $stream AND status = 'read' AND ingest_batch BETWEEN $first AND $last"
         " GROUP BY file, ingest_batch, modified_at, path ORDER BY ingest_batch, modified_at, path",
         {"outcomes": dataset_of(delta_table(lake.path(INGEST_FILES)))},
         {"stream": ingest.name, "first": first, "last": last},
     )
-    return [
-        _File(r["file"], r["ingest_batch"], r["modified_at"].astimezone(UTC), r["rows"])
-        for r in rows
-    ]
+    return [ReadFile(_split_of(row), row["rows"]) for row in rows]
 
 
-def _parts(files: Sequence[_File]) -> Iterator[list[_File]]:
-    """The files in parts of a bounded number of rows, whole batches each."""
-    part: list[_File] = []
-    rows = 0
+def _split_of(outcome: dict[str, Any]) -> PlannedSplit:
+    at = outcome["modified_at"].astimezone(UTC)
+    return PlannedSplit(
+        name=outcome["file"],
+        path=outcome["path"] or "",
+        size=outcome["size"] or 0,
+        modified_at=at,
+        format=None,
+        batch=outcome["ingest_batch"],
+        landed_at=at,
+    )
+
+
+def _parts(files: Sequence[ReadFile]) -> Iterator[list[ReadFile]]:
+    """The files in parts of about so many bytes, whole batches each."""
+    total = sum(file.split.weight for file in files)
+    most = PART_BYTES if total <= 8 * PART_BYTES else TASKS_BYTES
+    part: list[ReadFile] = []
+    size = 0
     for file in files:
-        if part and rows + file.rows > ROWS_AT_ONCE and file.batch != part[-1].batch:
+        weight, batch = file.split.weight, file.split.batch
+        if part and size + weight > most and batch != part[-1].split.batch:
             yield part
-            part, rows = [], 0
+            part, size = [], 0
         part.append(file)
-        rows += file.rows
-    if part:
-        yield part
+        size += weight
+    yield part
 
 
 def start_of(lake: Lake, ingest: Ingest, first: int) -> tuple[int, Progress]:
@@ -169,9 +176,10 @@ def start_of(lake: Lake, ingest: Ingest, first: int) -> tuple[int, Progress]:
         RivermarkError: The log no longer shows how far producers had come.
     """
     if ingest.watermark is not None:
-        splits = {file.name for file in _files(lake, ingest, first, first)}
-        recorded, beside = progress_before(lake, ingest, splits)
-        first = min([first, *(f.batch for f in _files(lake, ingest, 0, first) if f.name in beside)])
+        splits = {file.split.name for file in files_of_batches(lake, ingest, first, first)}
+        recorded, beside_them = progress_before(lake, ingest, splits)
+        before = (file.split for file in files_of_batches(lake, ingest, 0, first))
+        first = min([first, *(split.batch for split in before if split.name in beside_them)])
         if recorded is not None:
             return first, recorded
     time = quoted(ingest.contract.event_time)
@@ -186,43 +194,3 @@ def start_of(lake: Lake, ingest: Ingest, first: int) -> tuple[int, Progress]:
             f"'{ingest.name}' had come before batch {first}, so it cannot be replayed"
         )
     return first, Progress(newest.astimezone(UTC) if newest else None)
-
-
-def _parsed(
-    context: BackfillContext, ingest: Ingest, parser: ContractParser, first: int, last: int
-) -> pa.Table:
-    """The raw rows of these batches, in the driver."""
-    tasks = raw_tasks(context.lake.path(ingest.raw), first, last)
-    lines = [part for task in tasks for part in task.lines()]
-    parsed = parser.parse(pa.concat_tables([NO_LINES, *lines]))
-    return column_rules_of(context.spark(), parsed, ingest.contract)
-
-
-def _decide(
-    context: BackfillContext,
-    ingest: Ingest,
-    side: SideTables,
-    parsed: pa.Table,
-    files: Sequence[_File],
-    progress: Progress,
-) -> tuple[Progress, int]:
-    """Decide about a part of the files, and append its rows to the side tables."""
-    rows = ArrowBatch(parsed, RowShape.of(ingest))
-    read = ReadBatch(files, rows, rows.statistics(), {}, datetime.now(UTC))
-    plan = AdmissionPlan.of(read, decide(read, progress, ingest))
-    metadata: dict[str, Any] = {"readmission": ingest.name, "run": context.run_id}
-    beside: dict[Kind, Table] = {
-        "admitted": side.admitted,
-        "late": side.late,
-        "quarantined": side.quarantine,
-    }
-    for kind, table in beside.items():
-        if (own := rows.rows(kind)).num_rows:
-            path = context.lake.path(table)
-            write_deltalake(
-                delta_table(path),
-                own,
-                mode="append",
-                commit_properties=commit_properties(metadata),
-            )
-    return plan.decision.progress, parsed.num_rows

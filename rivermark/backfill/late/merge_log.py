@@ -29,7 +29,7 @@ class StartedMerge:
     hours: tuple[datetime, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class MergeResult:
     """Rows that a merge added to an ingest's admitted table, and between which versions of it.
 
@@ -69,11 +69,14 @@ def record_finish(
 ) -> None:
     """Record in one commit the results, that these causes are resolved, and the days left."""
     rows: list[dict[str, Any]] = []
-    for each in results:
-        values = {**vars(each), "fold": merge, "state": State.MERGE_RESULT}
-        rows.append({"settled_through": values.pop("merged_through"), **values})
+    rows += [_result_row(each, merge) for each in results]
     superseding = {"fold": merge, "state": State.PENDING_OF_ALL_MERGES, "owed": []}
     append_events(lake, run_id, [*resolution({merge, *causes}, left), *rows, superseding])
+
+
+def _result_row(result: MergeResult, cause: str) -> dict[str, Any]:
+    values = {**vars(result), "fold": cause, "state": State.MERGE_RESULT}
+    return {"settled_through": values.pop("merged_through"), **values}
 
 
 def interrupted_merges(lake: Lake) -> set[str]:
@@ -84,8 +87,16 @@ def interrupted_merges(lake: Lake) -> set[str]:
 
 def merged_through(lake: Lake, ingest: Ingest) -> int:
     """The batch up to which every late row is known to be merged; -1 for none."""
-    newest = _of_ingest(lake, ingest, "max(settled_through)")
+    newest = _of_ingest(lake, ingest, 'arg_max(settled_through, "at")')
     return -1 if newest is None else int(newest)
+
+
+def look_again(lake: Lake, ingest: Ingest, first: int, cause: str, run_id: str) -> None:
+    """Record that late rows of batches from `first` on may be unmerged, whatever was known."""
+    through = min(merged_through(lake, ingest), first - 1)
+    id_, version = table_id(lake, ingest), int(delta_table(lake.path(ingest.admitted)).version())
+    result = MergeResult(ingest.name, id_, 0, None, version, version, through)
+    append_events(lake, run_id, [_result_row(result, cause)])
 
 
 def rows_merged(lake: Lake, ingest: Ingest) -> int:

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from rivermark import Topology
 from rivermark.backfill import retake
 from rivermark.backfill.context import BackfillContext
+from rivermark.backfill.ingest_replay import in_place
 from rivermark.ingest import plan, split_outcomes
 from rivermark.ingest.plan import open_source
 from rivermark.model.errors import RivermarkError
@@ -72,11 +73,11 @@ def test_b044_a_changed_file_is_read_again_and_nothing_of_it_is_lost_or_doubled(
     )
     with monkeypatch.context() as patch:
         # Killed when only the last commits are missing, and called again.
-        patch.setattr(retake._OwnRows, "replace_in_ledger", crash)
+        patch.setattr(in_place, "rows_of", crash)
         with pytest.raises(CrashError):
             retake.retake(context, READINGS, "1.json")
     with monkeypatch.context() as patch:
-        patch.setattr(retake, "recompute_downstream", crash)
+        patch.setattr(in_place, "recompute_downstream", crash)
         with pytest.raises(CrashError):
             retake.retake(context, READINGS, "1.json")
     done = retake.retake(context, READINGS, "1.json")

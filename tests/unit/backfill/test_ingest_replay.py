@@ -46,7 +46,13 @@ def read(lake: Lake, commit: int, *batches: int) -> None:
     for batch in batches:
         rides = {"id": batch, "at": TEN + 600 * MINUTE, "_ingest_batch": batch}
         append_rows(lake, RIDES.admitted, [rides], {})
-        file = {"stream": RIDES.name, "file": f"slow/{batch}", "path": f"/{batch}", "rows": 1}
+        file = {
+            "stream": RIDES.name,
+            "file": f"slow/{batch}",
+            "path": f"/{batch}",
+            "rows": 1,
+            "size": 9,
+        }
         outcome = {"ingest_batch": batch, "modified_at": TEN, "status": "read"}
         append_rows(lake, INGEST_FILES, [file | outcome], {})
 

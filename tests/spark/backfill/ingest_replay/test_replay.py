@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from rivermark import Ingest, Rule, Topology
 from rivermark.backfill.context import BackfillContext
-from rivermark.backfill.ingest_replay.decisions import IngestReplay, changes_table
-from rivermark.backfill.ingest_replay.run import replay_ingest
+from rivermark.backfill.ingest_replay.decisions import changes_table
+from rivermark.backfill.ingest_replay.run import IngestReplay, replay_ingest
 from rivermark.model.errors import RivermarkError
 from rivermark.settings import Settings
 from tests.spark.helpers import oracle
@@ -36,7 +36,9 @@ def decided(folder: Path, lateness: timedelta, patch: pytest.MonkeyPatch) -> dic
 
 
 def turned(report: IngestReplay) -> Counter[tuple[str, str]]:
-    return Counter({(t.before.split(":")[0], t.after.split(":")[0]): t.rows for t in report.turns})
+    return Counter(
+        {(t.before.split(":")[0], t.after.split(":")[0]): t.rows for t in report.changes.turns}
+    )
 
 
 @pytest.mark.long
@@ -44,7 +46,8 @@ def test_decisions_that_change_are_those_of_the_oracle_and_nothing_published_is_
     spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Raw rows are decided in several parts, each of which goes on with the clock of the one before.
-    monkeypatch.setattr("rivermark.backfill.ingest_replay.replay.ROWS_AT_ONCE", 10)
+    monkeypatch.setattr("rivermark.backfill.ingest_replay.replay.PART_BYTES", 2_000)
+    monkeypatch.setattr("rivermark.backfill.ingest_replay.replay.TASKS_BYTES", 2_000)
     for file in files_at_random(3, 16):
         file.land(landing)
     ingest = readings(max_files=3)
@@ -60,7 +63,7 @@ def test_decisions_that_change_are_those_of_the_oracle_and_nothing_published_is_
         return replay_ingest(context, changed.name, day, day, lateness_seconds=seconds)
 
     same = again(ingest)
-    assert (same.turns, same.rows_changed) == ((), 0)
+    assert (same.changes.turns, same.changes.rows) == ((), 0)
     assert same.replayed.rows > 50
 
     before = decided(folder, MINUTE, monkeypatch)
@@ -69,7 +72,7 @@ def test_decisions_that_change_are_those_of_the_oracle_and_nothing_published_is_
     expected = Counter((before[k], after[k]) for k in before if before[k] != after[k])
     assert expected["late", "admitted"]
     assert turned(longer) == expected
-    assert len(longer.sample) == longer.rows_changed
+    assert len(longer.changes.sample) == longer.changes.rows
     listed = DeltaTable(lake.path(changes_table(ingest))).to_pyarrow_table().to_pylist()
     assert {(r["_file"], r["_row"]) for r in listed} == {k for k in before if before[k] != after[k]}
 
@@ -77,10 +80,10 @@ def test_decisions_that_change_are_those_of_the_oracle_and_nothing_published_is_
         max_files=3,
         rules=(*READING.rules, Rule("warm", "temperature > 50", "quarantine", "Above 50.")),
     )
-    told = {t.after for t in again(stricter).turns}
+    told = {t.after for t in again(stricter).changes.turns}
     assert "quarantined: warm" in told
     assert {t.name: DeltaTable(lake.path(t)).version() for t in READINGS.tables} == versions
 
     with pytest.raises(RivermarkError, match="has no row of 2030-01-01"):
         again(ingest, day=date(2030, 1, 1))
-    assert isinstance(datetime.fromisoformat(longer.sample[0]["event_time"]), datetime)
+    assert isinstance(datetime.fromisoformat(longer.changes.sample[0]["event_time"]), datetime)
