@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from pyspark.sql import SparkSession
 
 from rivermark.backfill.as_of import check_range
-from rivermark.backfill.comparison import compare, compare_on_spark
 from rivermark.backfill.publish import (
     check_replaceable,
     commit_metadata,
@@ -23,7 +22,7 @@ from rivermark.backfill.registry import Kind, account, new_id, register
 from rivermark.backfill.result import Reprocessing, TableOutcome
 from rivermark.backfill.staging import Staged, keep_rehearsed, rehearsal_path, remove_old, staged
 from rivermark.lake.day_predicates import condition, in_days
-from rivermark.lake.delta import dataset_of, delta_table, read_delta
+from rivermark.lake.delta import delta_table
 from rivermark.lake.locks import days_lock
 from rivermark.lake.rows_in_files import StagedRows
 from rivermark.lake.schema import create_table
@@ -170,11 +169,7 @@ def computed(
         for output in stream.outputs:
             table, before = output.table, published[output.table.name]
             order.on_step(f"comparing with {table.name} version {before.version()}")
-            if rows.small:
-                difference = compare(dataset_of(before), rows.rows(table), table, *days)
-            else:
-                old = read_delta(spark, lake.path(table), before.version())
-                difference = compare_on_spark(old, rows.frame(spark, table), table, *days)
+            difference = rows.compared(spark, before, table, *days)
             done.tables[table.name] = TableOutcome(
                 table.name, before.version(), difference, sinks=effects_on_sinks(output)
             )

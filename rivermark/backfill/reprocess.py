@@ -116,7 +116,8 @@ def reprocess(context: BackfillContext, request: Request) -> Outcome:
     rule.
     """
     if request.way == "undo":
-        done = undo(context.settings, request.stream, request.undo_id, run_id=context.run_id)
+        settings, name = context.settings, request.undo_id
+        done = undo(settings, request.stream, name, run_id=context.run_id, spark=context.spark)
         return _followed(context, request, done)
     if request.first is None:
         raise WrongUse("which days? give the first one, like 2020-01-01 (and the last one)")

@@ -21,12 +21,8 @@ from rivermark.backfill.difference import Difference
 from rivermark.backfill.downstream import DownstreamResult
 from rivermark.backfill.ingest_replay.decisions import (
     Decisions,
-    Engine,
-    Scope,
     compare_decisions,
     decided_tables,
-    engine_over,
-    flat,
 )
 from rivermark.backfill.ingest_replay.in_place import (
     Replacement,
@@ -35,6 +31,7 @@ from rivermark.backfill.ingest_replay.in_place import (
     put_in_place,
 )
 from rivermark.backfill.ingest_replay.replay import admission_beside, beside
+from rivermark.backfill.ingest_replay.scope import Engine, Scope, engine_over, flat
 from rivermark.ingest.decision import AdmissionPlan, decide
 from rivermark.ingest.plan import open_source
 from rivermark.ingest.split_outcomes import INGEST_FILES, SplitOutcome, outcome_row

@@ -14,13 +14,16 @@ from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from rivermark.backfill.comparison import compare, compare_on_spark
+from rivermark.backfill.difference import Difference
 from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.day_predicates import condition, days_of
+from rivermark.lake.delta import dataset_of, read_delta
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
 from rivermark.lake.sql import quoted, spilling_connection
@@ -64,6 +67,15 @@ class Staged:
     def ordered(self, table: Table, days: Collection[date]) -> pa.Table:
         """The rows of one of the tables for the days, always in the same order."""
         return ordered_rows(self.rows(table), table, days)
+
+    def compared(
+        self, spark: SparkSession, published: DeltaTable, table: Table, first: date, last: date
+    ) -> Difference:
+        """The rows beside those that are published: by DuckDB, or by Spark where they are many."""
+        if self.small:
+            return compare(dataset_of(published), self.rows(table), table, first, last)
+        before = read_delta(spark, published.table_uri, published.version())
+        return compare_on_spark(before, self.frame(spark, table), table, first, last)
 
     def frame(self, spark: SparkSession, table: Table) -> DataFrame:
         """The rows of one of the tables for Spark."""

@@ -1,14 +1,18 @@
-"""Days restored to what they were before a reprocessing. Starts no JVM."""
+"""Days restored to what they were before a reprocessing: without a JVM, but for large ones."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
 
 from rivermark.backfill.affected_days import Changed, affected_days
-from rivermark.backfill.comparison import compare
+from rivermark.backfill.comparison import compare, compare_on_spark
+from rivermark.backfill.difference import Difference
 from rivermark.backfill.pending import add_pending, hours_merged, open_causes, resolve_pending
 from rivermark.backfill.publish import (
     check_replaceable,
@@ -19,16 +23,22 @@ from rivermark.backfill.publish import (
 from rivermark.backfill.registry import account, new_id, newest_records, register
 from rivermark.backfill.result import Reprocessing, TableOutcome
 from rivermark.backfill.staging import ordered_rows
-from rivermark.lake.delta import dataset_of, delta_table
+from rivermark.lake.day_predicates import condition, in_days
+from rivermark.lake.delta import dataset_of, delta_table, read_delta
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import days_lock
 from rivermark.lake.log import Commit, CommitLog
+from rivermark.lake.rows_in_files import StagedRows
 from rivermark.lake.time_travel import oldest_readable, readable
 from rivermark.model.errors import RivermarkError, VersionNotAvailable
 from rivermark.model.stream import Ingest, Output, Stream
 from rivermark.model.table import Table, days_between
 from rivermark.model.time import FIRST
+from rivermark.runtime.spark.input_size import DRIVER_BYTES
 from rivermark.settings import Settings
+
+if TYPE_CHECKING:
+    from rivermark.model.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -47,7 +57,14 @@ class Replacement:
         return self.output.table
 
 
-def undo(settings: Settings, stream: Stream, name: str, *, run_id: str) -> Reprocessing:
+def undo(
+    settings: Settings,
+    stream: Stream,
+    name: str,
+    *,
+    run_id: str,
+    spark: Callable[[], SparkSession] = SparkSession.builder.getOrCreate,
+) -> Reprocessing:
     """Restore the rows that its days had before a reprocessing; rows of other days stay.
 
     Not the whole table is restored, because streams have appended to later days since. Days that
@@ -63,7 +80,7 @@ def undo(settings: Settings, stream: Stream, name: str, *, run_id: str) -> Repro
         if not made:
             raise RivermarkError(_unknown(lake, stream, name))
         for each in made:
-            check_undoable(lake, stream, each)
+            check_undoable(lake, stream, each, spark)
         now = datetime.now(UTC)
         done = Reprocessing(
             id=new_id(now),
@@ -80,7 +97,7 @@ def undo(settings: Settings, stream: Stream, name: str, *, run_id: str) -> Repro
         if pending := pending_days_after(lake, stream, made):
             add_pending(lake, done.id, {stream.name: pending}, run_id)
         for each in made:
-            _restore(lake, stream, done, each)
+            _restore(lake, stream, done, each, spark)
         if name in open_causes(lake):
             resolve_pending(lake, [name], None, run_id)
         done.seconds = round(time.monotonic() - started, 3)
@@ -131,7 +148,9 @@ def replacement(lake: Lake, stream: Stream, output: Output, name: str) -> Replac
     return Replacement(output, commit, int(commit.metadata["before"]), first, last)
 
 
-def check_undoable(lake: Lake, stream: Stream, made: Replacement) -> None:
+def check_undoable(
+    lake: Lake, stream: Stream, made: Replacement, spark: Callable[[], SparkSession]
+) -> None:
     """Refuse where days changed since the reprocessing, or the version before it is gone."""
     table, path = made.table, lake.path(made.table)
     if made.output.updates_rows:
@@ -145,9 +164,7 @@ def check_undoable(lake: Lake, stream: Stream, made: Replacement) -> None:
             f"longer readable; the oldest is {oldest_readable(lake, table)}. Recompute the days "
             f"instead: rivermark reprocess {stream.name} --from {made.first} --to {made.last}"
         )
-    then = dataset_of(delta_table(path, version=made.commit.version))
-    now = dataset_of(delta_table(path))
-    since = compare(then, now, table, made.first, made.last)
+    since = _compared(spark, path, made.commit.version, None, made)
     if since.same:
         return
     days = ", ".join(day.isoformat() for day in since.days_that_differ()[:5])
@@ -181,15 +198,41 @@ def last_replacement(
     return None
 
 
-def _restore(lake: Lake, stream: Stream, done: Reprocessing, made: Replacement) -> None:
+def _restore(
+    lake: Lake,
+    stream: Stream,
+    done: Reprocessing,
+    made: Replacement,
+    spark: Callable[[], SparkSession],
+) -> None:
     table, path = made.table, lake.path(made.table)
-    before = dataset_of(delta_table(path, version=made.before))
-    now = delta_table(path)
-    difference = compare(dataset_of(now), before, table, made.first, made.last)
+    now = int(delta_table(path).version())
+    difference = _compared(spark, path, now, made.before, made)
     sinks = effects_on_sinks(made.output)
-    done.tables[table.name] = TableOutcome(table.name, now.version(), difference, sinks=sinks)
+    done.tables[table.name] = TableOutcome(table.name, now, difference, sinks=sinks)
     days = days_between(made.first, made.last)
-    publish_days(lake, stream, made.output, ordered_rows(before, table, days), days, done)
+    before, own = dataset_of(delta_table(path, version=made.before)), in_days(table, days)
+    rows: Rows
+    if before.size(own) <= DRIVER_BYTES:
+        rows = ordered_rows(before, table, days)
+    else:
+        frame = read_delta(spark(), path, made.before).where(condition(table, days))
+        names = table.schema.fieldNames()
+        rows = StagedRows(before.near(own).filter(own), frame.select(*names))
+    publish_days(lake, stream, made.output, rows, days, done)
+
+
+def _compared(
+    spark: Callable[[], SparkSession], path: str, before: int, after: int | None, made: Replacement
+) -> Difference:
+    """The days of one version beside those of another: by Spark where there are many rows."""
+    table, first, last = made.table, made.first, made.last
+    old, new = (dataset_of(delta_table(path, version=version)) for version in (before, after))
+    days = in_days(table, days_between(first, last))
+    if max(old.size(days), new.size(days)) <= DRIVER_BYTES:
+        return compare(old, new, table, first, last)
+    was, now = (read_delta(spark(), path, version) for version in (before, after))
+    return compare_on_spark(was, now, table, first, last)
 
 
 def _unknown(lake: Lake, stream: Stream, name: str) -> str:

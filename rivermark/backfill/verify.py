@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import SparkSession
 
-from rivermark.backfill.comparison import compare
 from rivermark.backfill.pending import pending_days
 from rivermark.backfill.plan import closed_through
 from rivermark.backfill.registry import new_id
@@ -154,15 +153,15 @@ def fingerprint(rows: dataset.Dataset, table: Table, day: date) -> Fingerprint:
 
 def _verified(spark: SparkSession, lake: Lake, stream: Stream, day: date) -> Verified:
     versions = pin_inputs(lake, stream, None)
-    now = {table: dataset_of(delta_table(lake.path(table))) for table in stream.tables}
-    published = {t.name: fingerprint(rows, t, day) for t, rows in now.items()}
+    now = {table: delta_table(lake.path(table)) for table in stream.tables}
+    published = {t.name: fingerprint(dataset_of(opened), t, day) for t, opened in now.items()}
     computed: dict[str, Fingerprint] = {}
     differences: dict[str, str] = {}
     with staged(spark, lake, new_id(datetime.now(UTC)), stream, day, day, versions) as rows:
         for table in stream.tables:
             computed[table.name] = fingerprint(rows.rows(table), table, day)
             if computed[table.name] != published[table.name]:
-                difference = compare(now[table], rows.rows(table), table, day, day)
+                difference = rows.compared(spark, now[table], table, day, day)
                 if not difference.same:  # Equal rows may be stored as other types.
                     differences[table.name] = difference.sentence()
     return Verified(stream.name, day, published, computed, differences)

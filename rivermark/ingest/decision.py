@@ -120,7 +120,7 @@ class AdmissionPlan:
         return SplitOutcome(split, figures.rows, admitted, late, quarantined, skipped=skipped)
 
     def counts(self) -> dict[Kind, int]:
-        """How many rows of the batch go where."""
+        """The numbers of rows by where they go."""
         late, ahead = (sum(n[place] for n in self.marked.values()) for place in (0, 1))
         figures = self.batch.statistics.values()
         quarantined = sum(split.quarantined for split in figures) + ahead

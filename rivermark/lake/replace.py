@@ -24,7 +24,7 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
 from rivermark.lake.sql import query
-from rivermark.lake.stream_safe_replace import HOUR, newest_in, rows_to_rewrite, whole_hour
+from rivermark.lake.stream_safe_replace import SECOND, newest_in, rows_to_rewrite, whole_second
 from rivermark.lake.unbounded import writer_options
 from rivermark.model.errors import RivermarkError
 from rivermark.model.table import Table
@@ -122,7 +122,7 @@ def replace_span(
     lake: Lake,
     table: Table,
     delta: DeltaTable,
-    rows: pa.Table,
+    rows: DataFrame | pa.Table,
     column: str,
     start: datetime,
     end: datetime,
@@ -133,7 +133,11 @@ def replace_span(
     Some row must lie there now, or streams would read the commit as new input. `delta` is the table
     as it was opened under its commit lock, which the caller holds until this returns.
     """
-    _overwrite(delta, lake.path(table), rows, moments_predicate(column, start, end), metadata)
+    path, where = lake.path(table), moments_predicate(column, start, end)
+    if isinstance(rows, pa.Table):
+        _overwrite(delta, path, rows, where, metadata)
+    else:
+        _overwrite_by_spark(path, rows, where, metadata)
 
 
 def replace_rows(
@@ -142,7 +146,7 @@ def replace_rows(
     """Put `rows` in place of all rows that fulfil a condition of SQL, in one commit.
 
     The condition is one of delta-rs, and of Spark where the rows are a frame. Where no row fulfils
-    it, the newest hour of the table's event time is written again as it was, so that streams skip
+    it, the newest second of the table's event time is written again as it was, so that streams skip
     this commit too (rivermark/lake/stream_safe_replace.py).
     """
     path = lake.path(table)
@@ -166,9 +170,9 @@ def replace_rows(
         time = table.event_time
         newest = newest_in(delta, time) if time and not present else None
         if time and isinstance(newest, datetime):
-            start = whole_hour(newest)
-            same = read_rows(stored, filter=moments_between(time, start, start + HOUR))
-            where = f"({where}) OR ({moments_predicate(time, start, start + HOUR)})"
+            start = whole_second(newest)
+            same = read_rows(stored, filter=moments_between(time, start, start + SECOND))
+            where = f"({where}) OR ({moments_predicate(time, start, start + SECOND)})"
             if framed:
                 again = rows.sparkSession.createDataFrame(same)
                 rows = rows.unionByName(again.select(rows.columns).to(rows.schema))

@@ -3,7 +3,7 @@
 A stream that reads a Delta table skips a commit that takes a file out of it: rows were replaced,
 and a recompute of what follows is started with it. A commit that only adds files is new input. So
 days that had no row at all cannot simply be filled: the rows would reach every reader as new, far
-behind its watermark. An hour of other rows is written again as it was, which makes it a change.
+behind its watermark. A second of other rows is written again as it was, which makes it a change.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from rivermark.model.table import Table
 if TYPE_CHECKING:
     from pyarrow import dataset
 
-HOUR: Final = timedelta(hours=1)
+SECOND: Final = timedelta(seconds=1)
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,10 @@ def rows_to_rewrite(delta: DeltaTable, table: Table, days: Iterable[date]) -> Re
         return None
     newest = newest_in(delta, column)
     if isinstance(newest, datetime):
-        start = whole_hour(newest)
-        same = moments_between(column, start, start + HOUR)
+        start = whole_second(newest)
+        same = moments_between(column, start, start + SECOND)
         return Rewritten(
-            read_rows(rows, filter=same), moments_predicate(column, start, start + HOUR)
+            read_rows(rows, filter=same), moments_predicate(column, start, start + SECOND)
         )
     if newest is None:
         return None
@@ -82,6 +82,6 @@ def newest_in(
     return read
 
 
-def whole_hour(moment: datetime) -> datetime:
-    """The start of the hour (UTC) that a moment lies in."""
-    return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+def whole_second(moment: datetime) -> datetime:
+    """The start of the second (UTC) that a moment lies in."""
+    return moment.astimezone(UTC).replace(microsecond=0)

@@ -117,6 +117,10 @@ class TableRows(ds.FileSystemDataset):  # type: ignore[misc]  # Arrow has no typ
         """Refused likewise."""
         raise TypeError("cast the rows that were read")
 
+    def near(self, condition: pc.Expression) -> ds.FileSystemDataset:
+        """The rows of the files that may hold such rows. Raises TableDamaged."""
+        return self._opened(self._chosen(condition))
+
     def of_files(self, names: Iterable[str]) -> ds.FileSystemDataset:
         """The rows of those of the files alone, in this order. Raises TableDamaged."""
         places = {name: index for index, name in enumerate(self.files)}

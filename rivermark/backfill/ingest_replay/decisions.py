@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake import write_deltalake
 
-from rivermark.backfill.comparison import DuckDb
 from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.difference import KINDS, Difference
-from rivermark.backfill.spark_comparison import OnSpark
+from rivermark.backfill.ingest_replay.scope import Engine, Opened, Scope, engine_over, flat
 from rivermark.ingest.batch.base import Kind
 from rivermark.lake.commit_metadata import commit_properties, user_metadata
-from rivermark.lake.delta import dataset_of, delta_table, read_delta
+from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.schema import arrow_schema, create_table
-from rivermark.lake.sql import spilling_connection
 from rivermark.model.contract import META, REPLACED
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
 from rivermark.model.watermark import WATERMARK_AFTER
-from rivermark.runtime.spark.input_size import DRIVER_BYTES
 
-if TYPE_CHECKING:
-    from pyarrow import dataset
-
-Engine: TypeAlias = DuckDb | OnSpark
-Opened: TypeAlias = tuple[Table, int | None]
-"""A table, and the version of it that is read; the newest without one."""
 SHOWN: Final = 100
-PLACE: Final = "_ingest_batch, _file, _row"
-
 # Words that are names of tables stand alone: each engine puts its own there.
 # A decision is a place and, for quarantined rows, their reasons in the order of the rules. A late
 # row that was merged since counts as late: that was the decision of admission.
@@ -92,33 +79,6 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Scope:
-    """The rows of planned batches (both included), or those of one file of them."""
-
-    first: int
-    last: int
-    file: str | None = None
-
-    def sql(self, *, spark: bool = False, batch: str = "_ingest_batch", file: str = "_file") -> str:
-        """As a condition of DuckDB and delta-rs, or of Spark, to which a backslash escapes."""
-        own = f"{batch} >= {self.first} AND {batch} <= {self.last}"
-        if self.file is None:
-            return f"( {own} )"
-        doubled = self.file.replace("'", "''")
-        escaped = self.file.replace("\\", "\\\\").replace("'", "\\'")
-        return f"( {own} AND {file} = '{escaped if spark else doubled}' )"
-
-    def filter(self, batch: str = "_ingest_batch", file: str = "_file") -> dataset.Expression:
-        """As a filter of Arrow."""
-        own = (pc.field(batch) >= self.first) & (pc.field(batch) <= self.last)
-        return own if self.file is None else own & (pc.field(file) == self.file)
-
-    def to_json(self) -> list[Any]:
-        """As it is kept in a commit's metadata."""
-        return [self.first, self.last, self.file]
-
-
-@dataclass(frozen=True)
 class Decisions:
     """The tables in which decisions lie, each of a version; of the newest without one."""
 
@@ -171,30 +131,6 @@ def changes_table(ingest: Ingest) -> Table:
         ),
         description=f"Rows of '{ingest.name}' that a replay of admission decides differently.",
     )
-
-
-@contextmanager
-def engine_over(
-    context: BackfillContext, tables: Mapping[str, Opened], kept: Table, scope: Scope
-) -> Iterator[Engine]:
-    """An engine with tables by name: Spark where the rows of the scope are many, else DuckDB."""
-    paths = {n: (context.lake.path(table), version) for n, (table, version) in tables.items()}
-    rows = {n: dataset_of(delta_table(path, version)) for n, (path, version) in paths.items()}
-    if sum(each.size(scope.filter()) for n, each in rows.items() if n != "moved") <= DRIVER_BYTES:
-        with spilling_connection(rows) as connection:
-            yield DuckDb(connection, kept)
-        return
-    frames = {n: read_delta(context.spark(), *opened) for n, opened in paths.items()}
-    engine = OnSpark(frames, kept)
-    try:
-        yield engine
-    finally:
-        engine.close()
-
-
-def flat(sql: str, **values: str) -> str:
-    """A query in one line, with its parts filled in."""
-    return " ".join(sql.split()).format(place=PLACE, **values)
 
 
 def compare_decisions(

@@ -22,13 +22,8 @@ from rivermark.backfill.affected_days import Changed, all_affected_days
 from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.difference import Difference
 from rivermark.backfill.downstream import DownstreamResult, recompute_downstream
-from rivermark.backfill.ingest_replay.decisions import (
-    Decisions,
-    Engine,
-    Opened,
-    Scope,
-    engine_over,
-)
+from rivermark.backfill.ingest_replay.decisions import Decisions
+from rivermark.backfill.ingest_replay.scope import Engine, Opened, Scope, engine_over
 from rivermark.backfill.late.hours import day_of
 from rivermark.backfill.late.merge_log import interrupted_merges, look_again
 from rivermark.backfill.pending import (

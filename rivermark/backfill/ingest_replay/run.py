@@ -13,12 +13,9 @@ from rivermark.backfill.downstream import DownstreamResult
 from rivermark.backfill.ingest_replay.decisions import (
     Changes,
     Decisions,
-    Engine,
-    Scope,
     changes_table,
     compare_decisions,
     decided_tables,
-    flat,
 )
 from rivermark.backfill.ingest_replay.in_place import (
     Replacement,
@@ -27,6 +24,7 @@ from rivermark.backfill.ingest_replay.in_place import (
     put_in_place,
 )
 from rivermark.backfill.ingest_replay.replay import Replayed, beside, replay
+from rivermark.backfill.ingest_replay.scope import Engine, Scope, flat
 from rivermark.backfill.late.hours import bounds
 from rivermark.backfill.result import Reprocessing
 from rivermark.ingest.batch.base import Kind

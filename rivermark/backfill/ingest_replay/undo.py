@@ -12,18 +12,14 @@ import pyarrow.compute as pc
 from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.difference import Difference
 from rivermark.backfill.downstream import DownstreamResult
-from rivermark.backfill.ingest_replay.decisions import (
-    Decisions,
-    Engine,
-    Scope,
-    compare_decisions,
-)
+from rivermark.backfill.ingest_replay.decisions import Decisions, compare_decisions
 from rivermark.backfill.ingest_replay.in_place import (
     Replacement,
     alone,
     interrupted,
     put_in_place,
 )
+from rivermark.backfill.ingest_replay.scope import Engine, Scope
 from rivermark.backfill.publish import version_of
 from rivermark.backfill.registry import newest_records
 from rivermark.backfill.result import Reprocessing

@@ -8,7 +8,7 @@ table skip it, as they skip a recompute.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -16,26 +16,34 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
+from pyspark.sql import functions as F
 
 from rivermark.backfill.late.days import LateDay
 from rivermark.backfill.late.hours import bounds
 from rivermark.backfill.late.merged import PLACE
-from rivermark.lake.day_predicates import moments_between
-from rivermark.lake.delta import damage_named, dataset_of, delta_table, read_rows
+from rivermark.lake.day_predicates import moments_between, moments_predicate
+from rivermark.lake.delta import damage_named, dataset_of, delta_table, read_delta, read_rows
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.replace import replace_span
 from rivermark.lake.sql import query, quoted
-from rivermark.lake.stream_safe_replace import HOUR, whole_hour
+from rivermark.lake.stream_safe_replace import SECOND, whole_second
 from rivermark.model.stream import Ingest
 from rivermark.model.time import shifted
 
 if TYPE_CHECKING:
     from pyarrow import dataset
+    from pyspark.sql import DataFrame, SparkSession
 
+    from rivermark.lake.table_rows import TableRows
+
+HOUR: Final = timedelta(hours=1)
 ROWS_AT_ONCE: Final = 500_000
 """About so many rows one commit holds in memory and writes again, while the ingest waits."""
+MOST_ROWS: Final = 4 * ROWS_AT_ONCE
+"""Hours with more rows are merged by Spark, which holds none of them in the driver."""
 NEIGHBOURS: Final = (timedelta(days=1), timedelta(days=30), timedelta(days=3_652_000))
 TRIES: Final = 5
 
@@ -72,7 +80,12 @@ class MergedDay:
 
 
 def merge_day(
-    lake: Lake, ingest: Ingest, day: LateDay, late_version: int, metadata: dict[str, Any]
+    lake: Lake,
+    ingest: Ingest,
+    day: LateDay,
+    late_version: int,
+    metadata: dict[str, Any],
+    spark: Callable[[], SparkSession],
 ) -> MergedDay:
     """Merge the late rows of a closed day into the admitted table; merged ones are left out.
 
@@ -84,10 +97,9 @@ def merge_day(
     late = dataset_of(delta_table(lake.path(ingest.late), version=late_version))
     hours = sorted(hour.hour for hour in day.hours)
     for start, end in _spans(lake, ingest, hours):
-        rows = read_rows(late, filter=moments_between(ingest.contract.event_time, start, end))
         for tries_left in reversed(range(TRIES)):
             try:
-                _merge_span(lake, ingest, rows, start, end, metadata, merged)
+                _merge_span(lake, ingest, late, start, end, metadata, merged, spark)
                 break
             except CommitFailedError:
                 # On a store without locks another writer was faster. Nothing was committed.
@@ -101,27 +113,55 @@ def merge_day(
 def _merge_span(
     lake: Lake,
     ingest: Ingest,
-    late: pa.Table,
+    late: TableRows,
     start: datetime,
     end: datetime,
     metadata: dict[str, Any],
     merged: MergedDay,
+    spark: Callable[[], SparkSession],
 ) -> None:
     time, path = ingest.contract.event_time, lake.path(ingest.admitted)
+    own = moments_between(time, start, end)
     with commit_lock(path):
         table = delta_table(path)
         rows = dataset_of(table)
-        held = read_rows(rows, filter=moments_between(time, start, end))
-        new = _not_held(late, held)
-        if new.num_rows:
-            if not held.num_rows:
-                start, end = _widened(rows, time, start, end)
-                held = read_rows(rows, filter=moments_between(time, start, end))
-            both = pa.concat_tables([held, new.select(held.column_names).cast(held.schema)])
+        with damage_named(rows, late):
+            held = rows.count_rows(filter=own)
+            many = held + late.count_rows(filter=own) > MOST_ROWS
+        if not held:
+            start, end = _widened(rows, time, start, end)
+        new: DataFrame | pa.Table
+        both: DataFrame | pa.Table
+        if many:
+            new, both = _both_by_spark(spark(), ingest, table, late.version, lake, (start, end))
+            amounts = F.sum(ingest.money) if ingest.money else F.lit(None)
+            [(count, money)] = new.agg(F.count(F.lit(1)), amounts).collect()
+        else:
+            old = read_rows(rows, filter=moments_between(time, start, end))
+            new = _not_held(read_rows(late, filter=own), old)
+            both = pa.concat_tables([old, new.select(old.column_names).cast(old.schema)])
+            count, money = new.num_rows, pc.sum(new[ingest.money]).as_py() if ingest.money else None
+        if count:
             replace_span(lake, ingest.admitted, table, both, time, start, end, metadata)
-    merged.rows_merged += new.num_rows
-    if ingest.money is not None and merged.money_merged is not None:
-        merged.money_merged += pc.sum(new[ingest.money]).as_py() or Decimal(0)
+    merged.rows_merged += count
+    if merged.money_merged is not None:
+        merged.money_merged += money or Decimal(0)
+
+
+def _both_by_spark(
+    spark: SparkSession,
+    ingest: Ingest,
+    table: DeltaTable,
+    late_version: int,
+    lake: Lake,
+    span: tuple[datetime, datetime],
+) -> tuple[DataFrame, DataFrame]:
+    """The late rows of a span whose place no admitted row has, and all rows with these."""
+    within = moments_predicate(ingest.contract.event_time, *span)
+    held = read_delta(spark, lake.path(ingest.admitted), table.version()).where(within)
+    late = read_delta(spark, lake.path(ingest.late), late_version).where(within)
+    new = late.join(held.select(*PLACE), [*PLACE], "left_anti").dropDuplicates([*PLACE])
+    return new, held.unionByName(new.select(*held.columns))
 
 
 def _not_held(late: pa.Table, held: pa.Table) -> pa.Table:
@@ -155,7 +195,7 @@ def _spans(
 def _widened(
     rows: dataset.Dataset, time: str, start: datetime, end: datetime
 ) -> tuple[datetime, datetime]:
-    """The span, widened by whole hours until it holds a row, or streams would take it as new.
+    """The span, widened to the nearest row, or streams would take it as new.
 
     Looked for in wider and wider spans, so that few files are opened.
     """
@@ -176,9 +216,9 @@ def _widened(
         )
         before, after = nearest["before"], nearest["after"]
         if before is not None and (after is None or start - before <= after - end):
-            return whole_hour(before), end
+            return whole_second(before), end
         if after is not None:
-            return start, whole_hour(after) + timedelta(hours=1)
+            return start, whole_second(after) + SECOND
     return start, end  # An empty table: no stream has read rows of it.
 
 

@@ -145,7 +145,8 @@ def _merge_ingest(
             "late_version": started.late_version,
             "run": context.run_id,
         }
-        merged.append(merge_day(lake, ingest, day, started.late_version, metadata))
+        late_version = started.late_version
+        merged.append(merge_day(lake, ingest, day, late_version, metadata, context.spark))
         context.on_step(f"{ingest.name} {day.day}: {merged[-1].rows_merged:,} late rows merged")
     report.days += merged
     amounts = [day.money_merged for day in merged if day.money_merged is not None]

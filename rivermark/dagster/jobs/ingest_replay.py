@@ -23,7 +23,7 @@ SHOWN = 50
 
 
 class Way(enum.Enum):
-    """What becomes of the rows that are decided again."""
+    """The end of the rows that are decided again."""
 
     rehearse = "rehearse"
     replace = "replace"

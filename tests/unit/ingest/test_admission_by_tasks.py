@@ -35,6 +35,7 @@ from rivermark.ingest.batch.staged_batch import StagedBatch
 from rivermark.ingest.parse.contract_parser import ContractParser
 from rivermark.ingest.plan import BatchPlanner, plan_table, planned_split
 from rivermark.lake.lake import Lake
+from rivermark.lake.schema import create_table
 from rivermark.model.sink import Origin
 from rivermark.model.source import Piece
 from rivermark.sources import ElementsSource, FileSource, PerProducer
@@ -320,6 +321,25 @@ def test_a_file_that_goes_away_is_quarantined_and_leaves_no_files(tmp_path: Path
     assert [r["reasons"] for r in rows if r["_row"] is None] == [["file_vanished"]]
     assert first.files == 4
     assert all(in_log == in_folder for in_log, in_folder in tasks.files().values())
+
+
+def test_a_table_that_asks_for_more_than_columns_is_named_before_a_row_is_written(
+    tmp_path: Path,
+) -> None:
+    driver, tasks = twins(tmp_path, EVENTS)
+    for world in (driver, tasks):
+        for table in EVENTS.tables:
+            create_table(world.lake, table)
+        late = DeltaTable(world.lake.path(EVENTS.late))
+        late.alter.add_constraint({"known": "id >= 0"})
+
+    with pytest.raises(RivermarkError, match=r"table 'test/events_late' has constraints.*smaller"):
+        tasks.run()
+    assert not any(tasks.rows().values())
+    assert all(in_log == in_folder for in_log, in_folder in tasks.files().values())
+    # The driver writes such a table by delta-rs, which checks what it asks for.
+    driver.run()
+    assert driver.rows()[EVENTS.late.name]
 
 
 def test_raw_files_of_before_a_column_was_added_are_read(tmp_path: Path) -> None:
