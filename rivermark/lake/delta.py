@@ -145,7 +145,24 @@ def file_batches(folder: str, name: str, columns: Collection[str]) -> Iterator[p
         store.open_input_file(f"{inside}/{name}") as content,
         ParquetFile(content, page_checksum_verification=True) as file,
     ):
-        yield from file.iter_batches(batch_size=FILE_ROWS, columns=[*columns], use_threads=False)
+        for rows in file.iter_batches(batch_size=FILE_ROWS, columns=[*columns], use_threads=False):
+            # delta-rs writes texts as views where it writes rows again; Arrow cannot filter these.
+            plain = pa.schema(
+                [field.with_type(_without_views(field.type)) for field in rows.schema]
+            )
+            yield rows if plain == rows.schema else rows.cast(plain)
+
+
+def _without_views(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_binary_view(kind):
+        return pa.binary()
+    if pa.types.is_list(kind):
+        return pa.list_(_without_views(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_without_views(field.type)) for field in kind])
+    return kind
 
 
 def read_rows(rows: dataset.Dataset, **options: Any) -> pa.Table:

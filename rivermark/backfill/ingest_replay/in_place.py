@@ -22,6 +22,7 @@ from rivermark.backfill.affected_days import Changed, all_affected_days
 from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.difference import Difference
 from rivermark.backfill.downstream import DownstreamResult, recompute_downstream
+from rivermark.backfill.erasure.record import erased_places
 from rivermark.backfill.ingest_replay.decisions import Decisions
 from rivermark.backfill.ingest_replay.scope import Engine, Opened, Scope, engine_over
 from rivermark.backfill.late.hours import day_of
@@ -51,6 +52,7 @@ from rivermark.model.errors import RivermarkError
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
 
+OUTCOMES: Final = ("admitted", "late", "quarantined")
 Query: TypeAlias = Callable[[Engine], str]
 COUNTED: Final = """
 SELECT _file, _ingest_batch, count(*) FILTER (kind = 'admitted') AS admitted,
@@ -246,8 +248,11 @@ def recounted(lake: Lake, ingest: Ingest, scope: Scope) -> list[dict[str, Any]]:
     with spilling_connection(rows) as duck:
         counted = duck.execute(COUNTED.format(scope=scope.sql(), replaced=REPLACED)).fetchall()
     by_file = {(file, batch): counts for file, batch, *counts in counted}
+    gone = erased_places(lake, ingest.name)
     for row in outcomes:
         if row["status"] == "read":
-            counts = by_file.get((row["file"], row["ingest_batch"]), (0, 0, 0))
-            row.update(zip(("admitted", "late", "quarantined"), counts, strict=True))
+            file = row["file"], row["ingest_batch"]
+            for name, count in zip(OUTCOMES, by_file.get(file, (0, 0, 0)), strict=True):
+                # Erased rows count as what they were.
+                row[name] = count + sum(place[:2] == file for place in gone.get(name, ()))
     return list(outcomes)

@@ -13,6 +13,7 @@ import pytest
 import rivermark.lake.replace
 from rivermark import Ingest, Rule, Table, Topology
 from rivermark.backfill.context import BackfillContext
+from rivermark.backfill.erasure.record import note_places
 from rivermark.backfill.ingest_replay import in_place
 from rivermark.backfill.ingest_replay.run import IngestReplay, replay_ingest
 from rivermark.backfill.ingest_replay.undo import undo_replacement
@@ -296,6 +297,22 @@ def test_a_contract_that_gained_a_column_fills_it_from_raw(
     assert report.done is not None
     undo(settings, report.done.id)
     assert ("s1", None) in rows(settings, THEN.admitted, "sensor", "note")
+
+
+def test_erased_rows_stay_gone_and_count_as_what_they_were(
+    settings: Settings, landing: Landing
+) -> None:
+    land(landing)
+    admit(settings, THEN)
+    lake, place = settings.lake(), ("1.json", 0, 1)
+    note_places(lake, "e", {THEN.name: {"raw": {place}, "admitted": {place}}})
+    for table in (THEN.raw, THEN.admitted):
+        delta_table(lake.path(table)).delete("_file = '1.json' AND _row = 1")
+    assert rows_accounted_for(settings, THEN).passed
+
+    assert put(settings).replayed.rows == 9
+    assert ("1.json", 1) not in rows(settings, THEN.admitted, "_file", "_row")
+    assert rows_accounted_for(settings, NOW).passed
 
 
 def test_a_file_that_was_read_again_is_put_back(settings: Settings, landing: Landing) -> None:

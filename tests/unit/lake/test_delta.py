@@ -11,7 +11,14 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaProtocolError
 
-from rivermark.lake.delta import MAPPING, PHYSICAL, dataset_of, read_all, read_rows
+from rivermark.lake.delta import (
+    MAPPING,
+    PHYSICAL,
+    dataset_of,
+    file_batches,
+    read_all,
+    read_rows,
+)
 
 ROWS = pa.table({"id": [1, 2], "place": [{"city": "Ulm"}, {"city": "Bonn"}]})
 
@@ -68,3 +75,13 @@ def test_deletion_vectors_are_refused_where_files_alone_are_read(tmp_path: Path)
     for read in (dataset_of, read_all):
         with pytest.raises(DeltaProtocolError, match="deletionVectors"):
             read(table)
+
+
+def test_a_file_that_delta_rs_wrote_again_is_read_as_those_before(tmp_path: Path) -> None:
+    rows = pa.table({"_file": ["a", "b"], "n": [1, 2], "tags": [["x"], None]})
+    write_deltalake(tmp_path, rows)
+    DeltaTable(tmp_path).delete("n = 1")
+    [name] = [Path(uri).name for uri in DeltaTable(tmp_path).file_uris()]
+
+    [batch] = file_batches(str(tmp_path), name, ["_file", "n", "tags"])
+    assert batch.filter(pa.array([True])).to_pylist() == [{"_file": "b", "n": 2, "tags": None}]
