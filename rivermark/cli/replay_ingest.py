@@ -106,10 +106,10 @@ def as_plain(report: IngestReplay, rows: int) -> dict[str, Any]:
         "to": report.last,
         "rows": read.rows,
         "files": read.files,
-        "rows_changed": report.changes.rows,
+        "rows_changed": report.rows_changed,
         "table": report.table,
-        "turns": report.changes.turns,
-        "sample": report.changes.sample[:rows],
+        "turns": report.turns,
+        "sample": report.sample[:rows],
         **_done_as_plain(report.done, report.downstream),
     }
 
@@ -145,18 +145,18 @@ def print_replay(report: IngestReplay, rows: int) -> None:
     out().print(
         plain(
             f"{report.stream}, {report.first} to {report.last}: {read.rows:,} rows of "
-            f"{read.files:,} files decided again, {report.changes.rows:,} differently"
+            f"{read.files:,} files decided again, {report.rows_changed:,} differently"
         )
     )
-    if not report.changes.turns:
+    if not report.turns:
         return
     table = grid("decisions", ("before", "after", "rows", "money"), right=("rows", "money"))
-    for turn in report.changes.turns:
+    for turn in report.turns:
         table.add_row(turn.before, turn.after, number(turn.rows), money(turn.money))
     out().print(table)
     if rows:
         listed = grid(None, ("file", "row", "event time", "before", "after"), right=("row",))
-        for row in report.changes.sample[:rows]:
+        for row in report.sample[:rows]:
             listed.add_row(
                 printable(row["file"]),
                 number(row["row"]),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from rivermark.backfill.as_of import check_range
 from rivermark.backfill.context import BackfillContext
@@ -13,6 +14,7 @@ from rivermark.backfill.downstream import DownstreamResult
 from rivermark.backfill.ingest_replay.decisions import (
     Changes,
     Decisions,
+    Turn,
     changes_table,
     compare_decisions,
     decided_tables,
@@ -69,6 +71,21 @@ class IngestReplay:
     table: str
     done: Reprocessing | None = None
     downstream: DownstreamResult = field(default_factory=DownstreamResult)
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """Numbers of rows by how their decision changes."""
+        return self.changes.turns
+
+    @property
+    def rows_changed(self) -> int:
+        """Rows whose decision or values change."""
+        return self.changes.rows
+
+    @property
+    def sample(self) -> tuple[Mapping[str, Any], ...]:
+        """The first changed rows, by their places."""
+        return self.changes.sample
 
 
 def replay_ingest(

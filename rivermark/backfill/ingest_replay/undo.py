@@ -110,9 +110,9 @@ def _commits_of(lake: Lake, ingest: Ingest, name: str) -> dict[Table, Commit]:
         for table, version in versions.items()
         if version is not None
     }
-    found = {table: commit for table, commit in commits.items() if commit is not None}
-    if found:
-        return found
+    present = {table: commit for table, commit in commits.items() if commit is not None}
+    if present:
+        return present
     known = dict.fromkeys(r.id for r in newest_records(lake, ingest.name, 1000))
     listed = f"the newest: {', '.join([*known][:5])}" if known else "there is none"
     raise RivermarkError(f"no rows of '{ingest.name}' were replaced as {name!r}; {listed}")

@@ -96,13 +96,12 @@ def replay_ingest_job(topology: Topology) -> dg.JobDefinition:
 
 def of_report(report: IngestReplay) -> metadata.Metadata:
     """Rows by how their decision changes, and the first of them by their place."""
-    changes = report.changes
     turns = [
         [t.before, t.after, f"{t.rows:,}", "" if t.money is None else f"{t.money:,.2f}"]
-        for t in changes.turns
+        for t in report.turns
     ]
     head = ["file", "row", "event_time", "before", "after"]
-    rows = [[str(row[name]) for name in head] for row in changes.sample[:SHOWN]]
+    rows = [[str(row[name]) for name in head] for row in report.sample[:SHOWN]]
     decisions = metadata.markdown(
         ["before", "after", "rows", "money"], turns, right=["rows", "money"]
     )
@@ -110,7 +109,7 @@ def of_report(report: IngestReplay) -> metadata.Metadata:
         metadata.MODE: dg.MetadataValue.text("readmit"),
         "rows_read": dg.MetadataValue.int(report.replayed.rows),
         "files_read": dg.MetadataValue.int(report.replayed.files),
-        "rows_changed": dg.MetadataValue.int(changes.rows),
+        "rows_changed": dg.MetadataValue.int(report.rows_changed),
         "decisions": dg.MetadataValue.md(decisions),
         "changed_rows": dg.MetadataValue.md(metadata.markdown(head, rows, right=["row"])),
         "list": dg.MetadataValue.text(report.table),

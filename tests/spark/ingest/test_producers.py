@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from rivermark import Topology
 from rivermark.backfill.context import BackfillContext
-from rivermark.backfill.ingest_replay.replay import SideTables
+from rivermark.backfill.ingest_replay.replay import beside
 from rivermark.backfill.ingest_replay.run import replay_ingest
 from rivermark.ingest.watermark_recovery import admission_watermark
 from rivermark.runtime.checkpoint.watermarks import last_reached
@@ -247,7 +247,7 @@ def test_a_replay_of_its_raw_rows_decides_as_the_stream_did_or_by_another_latene
     context = BackfillContext(
         settings=settings, topology=Topology([PRODUCED]), spark=lambda: spark, run_id="again"
     )
-    side = SideTables.of(PRODUCED)
+    side = beside(PRODUCED)
 
     for day in (THE_DAY, THE_DAY + timedelta(days=2)):
         same = replay_ingest(context, PRODUCED.name, day, day)

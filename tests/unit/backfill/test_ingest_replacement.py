@@ -159,7 +159,7 @@ def test_killed_between_any_two_steps_it_is_as_if_the_rules_had_been_those_of_no
                 put(settings)
     report = put(settings)
 
-    assert (report.changes.rows, report.done) == (0, None)
+    assert (report.rows_changed, report.done) == (0, None)
     assert state(settings) == expected
     assert rows_accounted_for(settings, NOW).passed
     assert open_causes(settings.lake()) == set()
@@ -200,7 +200,7 @@ def test_days_that_were_not_asked_for_stay(settings: Settings, landing: Landing)
     admit(settings, THEN)
     report = put(settings, last=DAY)
 
-    turns = {(turn.before, turn.after): turn.rows for turn in report.changes.turns}
+    turns = {(turn.before, turn.after): turn.rows for turn in report.turns}
     assert turns == {
         ("admitted", "admitted"): 1,
         ("admitted", "quarantined: warm"): 1,
@@ -209,7 +209,7 @@ def test_days_that_were_not_asked_for_stay(settings: Settings, landing: Landing)
     }
     # The warm reading of the third day was not asked for.
     assert ("s'6",) in rows(settings, THEN.admitted, "sensor")
-    assert put(settings).changes.rows == 1
+    assert put(settings).rows_changed == 1
     assert ("s'6",) not in rows(settings, THEN.admitted, "sensor")
 
 
@@ -257,7 +257,7 @@ def test_late_rows_that_were_merged_stay_merged(settings: Settings, landing: Lan
     assert len(late) == 2
 
     colder = readings(rules=(replace(READING.rules[1], broken="temperature < 21"),))
-    assert put(settings, colder).changes.rows
+    assert put(settings, colder).rows_changed
 
     assert rows(settings, THEN.late, "_file", "_row") == late
     admitted = rows(settings, THEN.admitted, "_file", "_row", "flags")
@@ -292,7 +292,7 @@ def test_a_contract_that_gained_a_column_fills_it_from_raw(
     admit(settings, without)
 
     report = put(settings, THEN)
-    assert report.changes.rows == 1
+    assert report.rows_changed == 1
     assert ("s1", "n") in rows(settings, THEN.admitted, "sensor", "note")
     assert report.done is not None
     undo(settings, report.done.id)
