@@ -26,7 +26,7 @@ from rivermark.backfill.erasure.record import erased_places
 from rivermark.backfill.ingest_replay.decisions import Decisions
 from rivermark.backfill.ingest_replay.scope import Engine, Opened, Scope, engine_over
 from rivermark.backfill.late.hours import day_of
-from rivermark.backfill.late.merge_log import interrupted_merges, look_again
+from rivermark.backfill.late.merge_log import expect_unmerged, interrupted_merges
 from rivermark.backfill.pending import (
     PENDING_AND_MERGES,
     add_pending,
@@ -128,7 +128,7 @@ def put_in_place(
         done = _reprocessing(context, new)
         cause = done.id
         add_pending(lake, cause, all_affected_days(topology, changed), run_id)
-        look_again(lake, new.ingest, new.scope.first, cause, run_id)
+        expect_unmerged(lake, new.ingest, new.scope.first, cause, run_id)
         _replace_tables(context, new, done)
         register(lake, done.records())
         context.on_done(done)

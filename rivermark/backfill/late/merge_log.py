@@ -91,7 +91,7 @@ def merged_through(lake: Lake, ingest: Ingest) -> int:
     return -1 if newest is None else int(newest)
 
 
-def look_again(lake: Lake, ingest: Ingest, first: int, cause: str, run_id: str) -> None:
+def expect_unmerged(lake: Lake, ingest: Ingest, first: int, cause: str, run_id: str) -> None:
     """Record that late rows of batches from `first` on may be unmerged, whatever was known."""
     through = min(merged_through(lake, ingest), first - 1)
     id_, version = table_id(lake, ingest), int(delta_table(lake.path(ingest.admitted)).version())
