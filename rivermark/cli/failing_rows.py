@@ -66,9 +66,8 @@ def show_bad_rows(
         return
     for failing in broken:
         _print(failing)
-        days = evidence.by_day.get(failing.rule, {})
-        if days:
-            by_day = ", ".join(f"{day} {number(n)}" for day, n in sorted(days.items())[-14:])
+        if days := evidence.days_of(failing, 14):
+            by_day = ", ".join(f"{day} {number(n)}" for day, n in days)
             out().print(plain(f"by day: {by_day}"))
     out().print(plain(f"{table.name}, {source}: {len(broken)} rules broken, {held} hold"))
     if evidence.hidden:

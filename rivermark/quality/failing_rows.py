@@ -33,6 +33,14 @@ class Evidence:
     hidden: tuple[str, ...]
     command: str
 
+    def days_of(self, failing: FailingRows, newest: int | None = None) -> list[tuple[str, int]]:
+        """Rows of each day, the newest first, of others, and without a day: together all rows."""
+        days = sorted(self.by_day.get(failing.rule, {}).items(), reverse=True)
+        shown = [(day.isoformat(), n) for day, n in days[:newest]]
+        earlier = sum(n for _, n in days[len(shown) :])
+        rest = failing.count - sum(n for _, n in days) if days else 0
+        return [*shown, *((name, n) for name, n in (("earlier", earlier), ("no day", rest)) if n)]
+
 
 def about_rows(rule: SuiteRule) -> bool:
     """Returns True if rows break the rule, and DuckDB finds them."""

@@ -194,9 +194,9 @@ def _shown(evidence: Evidence) -> dict[str, dg.MetadataValue]:
         "bad_rows_command": dg.MetadataValue.text(evidence.command)
     }
     by_day = [
-        dg.TableRecord({"day": day.isoformat(), "rule": rule, "rows": rows})
-        for rule, days in evidence.by_day.items()
-        for day, rows in sorted(days.items(), reverse=True)[:DAYS_SHOWN]
+        dg.TableRecord({"day": day, "rule": failing.rule, "rows": rows})
+        for failing in evidence.failing
+        for day, rows in evidence.days_of(failing, DAYS_SHOWN)
     ]
     if by_day:
         shown["by_day"] = dg.MetadataValue.table(by_day)

@@ -152,7 +152,10 @@ def test_failing_rows_of_days_that_python_does_not_have_are_shown_and_counted() 
     evidence = evidence_of(rows, day, [rule], version=0)
 
     assert evidence.by_day == {"no row": {date(2026, 3, 2): 1}}
-    assert [failing.count for failing in evidence.failing] == [2]
+    [failing] = evidence.failing
+    assert failing.count == 2
+    assert evidence.days_of(failing) == [("2026-03-02", 1), ("no day", 1)]
+    assert evidence.days_of(failing, 0) == [("earlier", 1), ("no day", 1)]
     assert [len(failing.rows) for failing in evidence.failing] == [2]
 
 
