@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import typer
 
 from rivermark.cli.arguments import Groups, Home, Json, Streams
-from rivermark.cli.console import out, plain, print_json
+from rivermark.cli.console import err, out, plain, print_json
 from rivermark.cli.deployment import selected, settings_for, topology
 from rivermark.cli.exit_codes import ExitCode
 from rivermark.cli.session import engine, launch_ahead
@@ -82,9 +82,9 @@ def faults_on_empty_tables(
     from rivermark.runtime.preflight import EmptyInputs, faults_of, faults_without_spark
 
     with engine(settings, "short") as spark, TemporaryDirectory() as folder:
-        inputs = EmptyInputs(spark, Path(folder))
-        return [
-            fault
-            for stream in streams
-            for fault in (*faults_without_spark(stream), *faults_of(stream, inputs))
-        ]
+        inputs, faults = EmptyInputs(spark, Path(folder)), list[RivermarkError]()
+        with err().status("Trying streams on empty tables") as status:
+            for stream in streams:
+                status.update(plain(f"Trying {stream.name} on empty tables"))
+                faults += (*faults_without_spark(stream), *faults_of(stream, inputs))
+        return faults

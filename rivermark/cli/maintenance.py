@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rivermark.cli.arguments import DryRun, Groups, Home, Json, TableNames
-from rivermark.cli.console import grid, number, out, plain, print_json
+from rivermark.cli.console import err, grid, number, out, plain, print_json
 from rivermark.cli.deployment import settings_for, topology, with_tables_of
 from rivermark.cli.session import new_run_id
 from rivermark.model.errors import RivermarkError
@@ -42,7 +42,8 @@ def upkeep(
 
     settings, declared = settings_for(home), topology()
     names = with_tables_of(settings.lake(), declared, tables, group)
-    done = maintain(settings, declared, names, run_id=new_run_id(), dry_run=dry_run)
+    with err().status("Looking after tables"):
+        done = maintain(settings, declared, names, run_id=new_run_id(), dry_run=dry_run)
     if as_json:
         print_json({"dry_run": dry_run, "tables": done})
     else:

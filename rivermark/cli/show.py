@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField, StructType
 
 from rivermark.backfill.as_of import parse_version
 from rivermark.cli.arguments import Home, Json, Personal, TableName
-from rivermark.cli.console import cell, grid, number, out, plain, print_json
+from rivermark.cli.console import cell, err, grid, number, out, plain, print_json
 from rivermark.cli.deployment import settings_for, topology
 from rivermark.cli.failing_rows import ALL, show_bad_rows
 from rivermark.lake.delta import dataset_of, delta_table
@@ -85,7 +85,8 @@ def show(
         return
     at = parse_version(version) if version else None
     chosen = resolve_version(lake, shown, at)
-    rows = newest_rows(lake, shown, limit, version=chosen, oldest=oldest)
+    with err().status(f"Reading {shown.name}"):
+        rows = newest_rows(lake, shown, limit, version=chosen, oldest=oldest)
     total = row_count(lake, shown, chosen)
     hidden = () if personal else shown.personal
     closed = [() if personal else hidden_of(row, shown, declared) for row in rows]

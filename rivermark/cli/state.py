@@ -51,7 +51,7 @@ def show_state(
     from rivermark.runtime.checkpoint.state_reader import a_process, state_of_stream
 
     chosen = suited(topology(), streams, group, a_process)
-    with engine(settings, "short") as spark:
+    with engine(settings, "short") as spark, err().status("Reading state"):
         lake = settings.lake()
         views, without = attempted(
             chosen, lambda stream: state_of_stream(spark, lake, stream, key, limit)

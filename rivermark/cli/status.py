@@ -47,7 +47,7 @@ def status(
     settings = settings_for(home)
     chosen = selected(topology(), streams or [], group or [])
     now = datetime.now(UTC)
-    with snapshot(settings.lake()):
+    with err().status("Reading tables"), snapshot(settings.lake()):
         statuses = status_of(settings, chosen, now)
     groups = desired_states(settings, dict.fromkeys(s.group for s in statuses))
     if as_json:

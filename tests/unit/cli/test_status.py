@@ -8,7 +8,9 @@ from typing import Any
 import psutil
 import pytest
 from deltalake import DeltaTable
+from rich.status import Status
 
+from rivermark.cli.console import PlainConsole
 from rivermark.cli.exit_codes import ExitCode
 from rivermark.cli.status import print_statuses
 from rivermark.ingest.split_outcomes import INGEST_FILES
@@ -240,3 +242,35 @@ def test_the_status_is_a_table_at_110_columns(capsys: pytest.CaptureFixture[str]
     assert " ".join(row[1:]) == ("29,962 29,962 12 1,234 2026-03-02 00:00 59 min ago never ran")
     assert other[-1] == "failed"
     assert any(line.startswith(f" {name} failed: the disk") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("status", "Reading tables"),
+        ("show shop/hourly", "Reading shop/hourly"),
+        ("checks --no-suites", "Checking"),
+        ("dashboard", "Reading streams and tables"),
+        ("upkeep --dry-run", "Looking after tables"),
+    ],
+)
+def test_what_may_take_long_says_on_a_terminal_what_it_does(
+    command: str,
+    said: str,
+    rivermark: Run,
+    shop: Topology,
+    put: Put,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    put(HOURLY.tables[0], {"window_end": NOON, "orders": 3})
+    shown: list[str] = []
+    status = PlainConsole.status
+
+    def kept(console: PlainConsole, text: str) -> Status:
+        shown.append(text)
+        return status(console, text)
+
+    monkeypatch.setattr(PlainConsole, "status", kept)
+
+    assert rivermark(*command.split()).exit_code == 0
+    assert said in shown
