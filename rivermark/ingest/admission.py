@@ -49,7 +49,7 @@ from rivermark.model.stream import Ingest
 DRIVER_BYTES: Final = 16 << 20
 """Batches up to this size as text are read, parsed and written by the driver, in place of a job."""
 DRIVER_HELD: Final = 256 << 20
-"""The same for their lines as they are held, each with its file's name and columns."""
+"""The same for their lines as they are held: what is packed may have any number of them."""
 NO_SPLITS: Final[Mapping[str, str]] = {}
 
 
@@ -280,7 +280,7 @@ class Admission:
         pieces = self._source.pieces(self._spark, splits, PIECE_BYTES)
         known = KnownSplits.of(splits, now, self._is_head)
         if in_driver and sum(piece.weight for piece in pieces) <= self.driver_bytes:
-            lines = self._read_in_driver(pieces, known)
+            lines = self._read_in_driver(pieces)
             if lines is not None:
                 return self._in_memory(parsed_records(lines, known, self._parser))
         first, last = min(s.batch for s in splits), max(s.batch for s in splits)
@@ -297,12 +297,12 @@ class Admission:
             raise BatchUnreadable(self.ingest.name, unreadable)
         return rows
 
-    def _read_in_driver(self, pieces: Sequence[Piece], known: KnownSplits) -> list[Records] | None:
+    def _read_in_driver(self, pieces: Sequence[Piece]) -> list[Records] | None:
         """The records of pieces that are read in the driver; None where it cannot hold them."""
         read: list[Records] = []
         held = 0
         for records in read_numbered(pieces, self._source.read):
-            held += known.nbytes(records)
+            held += records.rows.nbytes
             if held > DRIVER_HELD:
                 return None
             read.append(records)

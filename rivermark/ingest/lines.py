@@ -7,26 +7,26 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import StringType, StructField, StructType
 
 from rivermark.ingest.parse.contract_parser import ContractParser
+from rivermark.lake.coded_texts import coded
 from rivermark.lake.schema import arrow_schema
 from rivermark.model.contract import RAW_SCHEMA
 from rivermark.model.source import Piece, PlannedSplit, Records, placed
 
-KNOWN: Final = arrow_schema(
-    StructType(
-        [
-            *(field for field in RAW_SCHEMA.fields if field.name not in ("_row", "payload")),
-            StructField("_head", StringType()),
-        ]
-    )
+KNOWN: Final = StructType(
+    [
+        *(field for field in RAW_SCHEMA.fields if field.name not in ("_row", "payload")),
+        StructField("_head", StringType()),
+    ]
 )
 """What is known of a split before its first row is read."""
-LINES: Final = KNOWN.append(pa.field("_row", pa.int64())).append(pa.field("payload", pa.string()))
+COLUMNS: Final = StructType([*KNOWN, RAW_SCHEMA["_row"], RAW_SCHEMA["payload"]])
+LINES: Final = coded(arrow_schema(COLUMNS), KNOWN.fieldNames())
+"""Lines in Arrow. Texts of their file are codes: its header may be longer than its lines."""
 NO_LINES: Final = LINES.empty_table()
 
 
@@ -55,7 +55,8 @@ class KnownSplits:
             }
             for s in splits
         ]
-        return cls(tuple(s.name for s in splits), pa.Table.from_pylist(rows, KNOWN))
+        known = pa.schema([LINES.field(name) for name in KNOWN.names])
+        return cls(tuple(s.name for s in splits), pa.Table.from_pylist(rows, known))
 
     def only(self, names: Iterable[str]) -> KnownSplits:
         """Of these splits alone."""
@@ -70,15 +71,6 @@ class KnownSplits:
             lines = lines.append_column(name, records.rows[name])
         return lines
 
-    def nbytes(self, records: Records) -> int:
-        """Bytes of these lines: short ones behind a long header are larger than their file."""
-        widths = sum(
-            pc.fill_null(pc.binary_length(self.rows[name]), 0).to_numpy().astype(np.int64)
-            for name in ("_file", "_columns", "_head")
-        )
-        counts = np.bincount(self._places(records).to_numpy(), minlength=len(self.names))
-        return int(widths @ counts) + int(records.rows.nbytes)
-
     def _places(self, records: Records) -> pa.ChunkedArray:
         own = {name: n for n, name in enumerate(self.names)}
         places = pa.array([own[name] for name in records.splits], pa.int32())
@@ -91,10 +83,10 @@ def parsed_records(read: Sequence[Records], known: KnownSplits, parser: Contract
     return parser.parse(lines, placed((r.rows.num_rows, r.columns) for r in read))
 
 
-def slices_of(records: Records, known: KnownSplits, most_bytes: int) -> Iterator[Records]:
-    """Records in parts whose lines have up to so many bytes; those of columns as they came."""
+def slices_of(records: Records, most_bytes: int) -> Iterator[Records]:
+    """Records in parts of up to so many bytes; those of columns as they came."""
     count = records.rows.num_rows
-    parts = min(known.nbytes(records) // most_bytes + 1, max(count, 1))
+    parts = min(records.rows.nbytes // most_bytes + 1, max(count, 1))
     if records.columns or parts == 1:
         yield records
         return

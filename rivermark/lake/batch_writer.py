@@ -19,6 +19,7 @@ from rivermark.lake.append.delta_commit import DeltaCommitter, metrics_of
 from rivermark.lake.append.table_files import TableFiles, files_of
 from rivermark.lake.append.time_order import in_time_order
 from rivermark.lake.append.version_checksum import write_checksum
+from rivermark.lake.coded_texts import decoded
 from rivermark.lake.commit_metadata import commit_properties, user_metadata
 from rivermark.lake.delta import delta_table
 from rivermark.lake.integrity.log_check import check_log
@@ -251,7 +252,7 @@ class TableWriter:
             commit()
 
     def _write_arrow(self, rows: pa.Table, metadata: dict[str, Any]) -> None:
-        table = self._opened()
+        table, rows = self._opened(), decoded(rows)
         self.origin.check()
         write_deltalake(
             table,

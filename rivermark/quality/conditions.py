@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rivermark.lake.coded_texts import decoded
 from rivermark.model.errors import DeclarationError, RivermarkError
 from rivermark.quality.condition_engine import registered
 
@@ -96,7 +97,7 @@ class Conditions:
         if not expressions:
             return pa.table({})
         # Where no column is read, there is still a row for each.
-        sent = rows.select(list(self.columns))
+        sent = decoded(rows.select(list(self.columns)))
         sent = sent.append_column(PLACE, pa.array(np.arange(rows.num_rows)))
         sent, constants = _without_constants(sent)
         try:

@@ -23,6 +23,7 @@ from rivermark.ingest.batch.base import (
 from rivermark.ingest.parse.problems import DETAILS, PROBLEMS
 from rivermark.ingest.watermark import Bounds
 from rivermark.lake.batch_writer import TableWriter
+from rivermark.lake.coded_texts import encoded
 from rivermark.model.contract import META, RAW_SCHEMA
 from rivermark.model.time import micros_of, moment_of_micros
 from rivermark.model.watermark import WATERMARK_AFTER
@@ -53,9 +54,11 @@ class ArrowBatch(ParsedBatch):
 
     def _take(self, rows: pa.Table) -> None:
         self._rows = rows
-        names = rows["_file"].combine_chunks().dictionary_encode()
-        self._splits: list[str] = names.dictionary.to_pylist()
-        self._code = names.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        names = encoded(rows["_file"])
+        codes = names.indices.to_numpy()
+        used = np.bincount(codes, minlength=len(names.dictionary)) > 0
+        self._splits: list[str] = names.dictionary.filter(pa.array(used)).to_pylist()
+        self._code = (np.cumsum(used) - 1)[codes]
         self._good: Mask = _bools(pc.equal(pc.list_value_length(rows[PROBLEMS]), 0))
         self._micros: Micros = _micros_of(rows[self._shape.time], 0)
         self._marks: Micros | None = (

@@ -26,7 +26,9 @@ from rivermark.model.errors import RivermarkError
 from rivermark.model.source import Piece, Records
 
 CHUNK_BYTES: Final = 64 << 20
-"""A task holds lines of about so many bytes, with what each repeats of its file."""
+"""A task holds parsed lines of about so many bytes, and writes them as a file of each table."""
+PARSED_BYTES: Final = 16 << 20
+"""Bytes of lines that are parsed together: what is made of them stays near the processor."""
 
 
 class Chunk(msgspec.Struct):
@@ -90,19 +92,22 @@ class PiecesTask:
         Raises:
             SplitsUnreadable: which, and why.
         """
+        return gathered(self._parsed(lines, parser) for lines in self._lines())
+
+    def _lines(self) -> Iterator[list[Records]]:
+        """The records, as many at a time as are parsed together."""
         held: list[Records] = []
         size = 0
         for piece in self.pieces:
             for records in _read(piece):
-                for part in slices_of(records, self.known, CHUNK_BYTES):
-                    more = self.known.nbytes(part)
-                    if held and size + more > CHUNK_BYTES:
-                        yield self._parsed(held, parser)
+                for part in slices_of(records, PARSED_BYTES):
+                    if held and size + part.rows.nbytes > PARSED_BYTES:
+                        yield held
                         held, size = [], 0
                     held.append(part)
-                    size += more
+                    size += part.rows.nbytes
         if held:
-            yield self._parsed(held, parser)
+            yield held
 
     def _parsed(self, held: Sequence[Records], parser: ContractParser) -> pa.Table:
         try:
@@ -161,7 +166,7 @@ def _read(piece: Piece) -> Iterator[Records]:
 
 
 def gathered(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Lines that come in small parts, as many at a time as a task may hold."""
+    """Rows that come in small parts, as many at a time as a task may hold."""
     held: list[pa.Table] = []
     size = 0
     for part in parts:

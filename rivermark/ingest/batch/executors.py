@@ -9,7 +9,6 @@ from typing import Final, TypeVar
 import msgspec
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from rivermark.ingest.batch.chunks import (
@@ -20,9 +19,10 @@ from rivermark.ingest.batch.chunks import (
     SplitsUnreadable,
     gathered,
 )
-from rivermark.ingest.lines import LINES
+from rivermark.ingest.lines import COLUMNS
 from rivermark.ingest.parse.contract_parser import ContractParser
 from rivermark.ingest.parse.rules import with_column_rules
+from rivermark.lake.coded_texts import decoded
 from rivermark.model.source import Piece
 
 Batches = Iterator[pa.RecordBatch]
@@ -65,14 +65,15 @@ class Executors:
             for batch in batches:
                 for n in batch["id"].to_pylist():
                     for parsed in tasks[n].parsed(parser):
-                        yield from parsed.select(columns.names).to_batches(max_chunksize=SENT_ROWS)
+                        rows = decoded(parsed.select(columns.names))
+                        yield from rows.to_batches(max_chunksize=SENT_ROWS)
 
         def write(batches: Batches) -> Batches:
             rows = (pa.Table.from_batches([batch]) for batch in batches)
             for chunk in written_chunks(gathered(rows), writer):
                 yield pa.record_batch({"chunk": [msgspec.json.encode(chunk).decode()]})
 
-        columns = StructType([*from_arrow_schema(LINES), *parser.columns])
+        columns = StructType([*COLUMNS, *parser.columns])
         numbers = self.spark.range(0, len(tasks), 1, max(len(tasks), 1))
         rows = with_column_rules(numbers.mapInArrow(parse, columns), parser.contract)
         texts: list[str] = rows.mapInArrow(write, CHUNK).toArrow()["chunk"].to_pylist()

@@ -40,8 +40,8 @@ UNITS: Final = {"s": 1_000_000, "ms": 1_000, "us": 1}
 def read_known(
     read: TypedRead,
     payloads: pa.StringArray,
-    formats: pa.StringArray,
-    names: pa.StringArray,
+    formats: pa.Array,
+    names: pa.Array,
     known: Sequence[Columns],
 ) -> Typed:
     """Type payloads by the formats and columns of their files, and cast the columns that some were.

@@ -40,7 +40,9 @@ from rivermark.ingest.parse.problems import (
     time_reasons,
 )
 from rivermark.ingest.parse.rules import WHOLE, ContractRules, rule_faults
+from rivermark.ingest.parse.text_bytes import lengths_of
 from rivermark.ingest.parse.typed_read import Places, Typed, TypedRead
+from rivermark.lake.coded_texts import encoded
 from rivermark.lake.schema import arrow_schema
 from rivermark.model.contract import FLAGS, Contract
 from rivermark.model.declared import place_of
@@ -100,15 +102,14 @@ class ContractParser:
         time, rules.
         """
         count = lines.num_rows
-        payloads, formats, columns, landed = (
-            _whole(lines[name]) for name in ("payload", "_format", "_columns", "_landed_at")
-        )
+        payloads, landed = _whole(lines["payload"]), _whole(lines["_landed_at"])
+        formats, columns = encoded(lines["_format"]), encoded(lines["_columns"])
         # Bytes are looked at by 32-bit offsets.
         payloads = pc.fill_null(payloads, "").cast(pa.string())
         typed = self._type(payloads, formats, columns, known)
         rest = np.flatnonzero(~typed.good)
         careful = self._careful(
-            *(each.take(pa.array(rest)) for each in (payloads, formats, columns))
+            *(each.take(pa.array(rest)).cast(pa.string()) for each in (payloads, formats, columns))
         )
         values = {
             field.name: _merged(typed.columns[field.name], own, rest)
@@ -135,7 +136,11 @@ class ContractParser:
         return ruled.drop_columns([WHOLE]) if self.all_in_sql else ruled
 
     def _type(
-        self, payloads: pa.Array, formats: pa.Array, columns: pa.Array, known: Sequence[Columns]
+        self,
+        payloads: pa.Array,
+        formats: pa.Array,
+        columns: pa.Array,
+        known: Sequence[Columns],
     ) -> Typed:
         """Type what is plain, and cast the columns that some rows were."""
         if not known:
@@ -203,14 +208,19 @@ def _spread(own: Mask, rest: Places, count: int, *, others: bool = False) -> Mas
 
 def _records(lines: pa.Table, payloads: pa.Array, rest: Places) -> Mask:
     """Mask of the lines that are events. Some of the others are blank, or begin with a mark."""
-    head = _whole(lines["_head"])
+    heads = encoded(lines["_head"])
     record: Mask = np.ones(len(payloads), np.bool_)
-    if head.null_count < len(head):
-        record = ~mask_of(pc.equal(payloads, head))
+    if len(heads.dictionary):
+        # Few lines are as long as the header of their file.
+        long = np.append(lengths_of(heads.dictionary), -1)
+        codes = pc.fill_null(heads.indices, -1).to_numpy()
+        alike = np.flatnonzero(lengths_of(payloads) == long[codes])
+        own = pa.array(alike)
+        record[alike] = ~mask_of(pc.equal(payloads.take(own), heads.take(own).cast(pa.string())))
     if len(rest):
         own = pa.array(rest)
         bare = pc.replace_substring_regex(payloads.take(own), "^\ufeff", "")
-        is_head = mask_of(pc.equal(bare, head.take(own)))
+        is_head = mask_of(pc.equal(bare, heads.take(own).cast(pa.string())))
         record[rest] = mask_of(pc.not_equal(pc.utf8_trim(bare, " "), "")) & ~is_head
     return record
 

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from rivermark.ingest.parse import typed_csv, typed_json
 from rivermark.ingest.parse.field_column import FieldColumn
 from rivermark.ingest.parse.text_bytes import REPLACED, lengths_of, with_text
+from rivermark.lake.coded_texts import encoded
 
 Mask = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.int64]
@@ -117,8 +118,9 @@ def _blocks(payloads: pa.Array, rows: Places) -> list[Places]:
 
 def groups_of(formats: pa.Array, columns: pa.Array) -> dict[tuple[str, tuple[str, ...]], Places]:
     """The rows of each format and list of columns. Only those of CSV lines matter."""
-    runs = [pc.run_end_encode(pc.fill_null(each, "")) for each in (formats, columns)]
-    ends = np.unique(np.concatenate([run.run_ends.to_numpy() for run in runs]))
+    codes = (pc.fill_null(encoded(each).indices, -1).to_numpy() for each in (formats, columns))
+    changes = [np.flatnonzero(own[1:] != own[:-1]) + 1 for own in codes]
+    ends = np.unique(np.concatenate([*changes, [len(formats)]])) if len(formats) else changes[0]
     groups: dict[tuple[str, str], list[Places]] = {}
     first = 0
     for end in ends.tolist():

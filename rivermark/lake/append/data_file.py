@@ -101,7 +101,7 @@ def repeating(rows: pa.Table) -> list[str] | bool:
         if pa.types.is_nested(field.type):
             continue  # Lists of names, mostly empty.
         values = rows[field.name].slice(0, SAMPLE)
-        if pc.count_distinct(values).as_py() <= SAMPLE // 2:
+        if pa.types.is_dictionary(field.type) or pc.count_distinct(values).as_py() <= SAMPLE // 2:
             names.append(field.name)
     return names
 
@@ -132,6 +132,9 @@ def statistics_of(rows: pa.Table, columns: list[tuple[str, ...]]) -> str:
     for path in columns:
         column = column_at(rows, path)
         _put(nulls, path, str(column.null_count))
+        if pa.types.is_dictionary(column.type):
+            column = column.unique().drop_null().cast(column.type.value_type)
+            column = pa.chunked_array([column])
         if column.null_count < len(column) and _has_bounds(column.type):
             bounds[path] = _bounds(column)
     texts: Tree = {"numRecords": str(rows.num_rows)}

@@ -11,6 +11,7 @@ import pyarrow as pa
 from deltalake import Schema
 
 from rivermark.lake.append.data_file import leaves
+from rivermark.lake.coded_texts import text_type
 
 INDEXED: Final = 32
 """Columns with statistics where the table does not say how many, as with Delta on Spark."""
@@ -39,17 +40,24 @@ class TableFeatures:
             return None
         if any(_loose(types.get(f.name, f.type)) != _loose(f.type) for f in self.columns):
             return None
+        fields = [
+            field.with_type(types[field.name])
+            if pa.types.is_dictionary(types.get(field.name, field.type))
+            else field
+            for field in self.columns
+        ]
         columns = [
             rows[field.name].cast(field.type)
             if field.name in types
             else pa.nulls(rows.num_rows, field.type)
-            for field in self.columns
+            for field in fields
         ]
-        return pa.table(columns, schema=self.columns)
+        return pa.table(columns, schema=pa.schema(fields))
 
 
 def _loose(kind: pa.DataType) -> pa.DataType:
-    """A type whose inner values may all be missing."""
+    """A type whose inner values may all be missing, and texts for their codes."""
+    kind = text_type(kind)
     if pa.types.is_struct(kind):
         return pa.struct([pa.field(field.name, _loose(field.type)) for field in kind])
     if pa.types.is_map(kind):

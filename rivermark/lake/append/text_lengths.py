@@ -13,6 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rivermark.lake.coded_texts import text_type
 from rivermark.model.errors import RivermarkError
 
 KEY: Final = "__CHAR_VARCHAR_TYPE_STRING"
@@ -43,7 +44,7 @@ def fit_texts(rows: pa.Table, lengths: Lengths) -> pa.Table:
                 "types are enforced by Spark alone; write it by Spark, or declare STRING"
             )
         fixed, most = declared[1] is None, int(declared[2])
-        texts = rows[name]
+        texts = rows[name].cast(text_type(rows[name].type))
         if (pc.max(pc.utf8_length(texts)).as_py() or 0) > most:
             kept = pc.utf8_slice_codeunits(texts, 0, most)
             beyond = pc.utf8_slice_codeunits(texts, most)

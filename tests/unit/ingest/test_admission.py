@@ -105,7 +105,7 @@ def days_later(lake: Lake, table: Table, by: timedelta) -> None:
     path.with_suffix(".crc").unlink(missing_ok=True)  # It was made for the other entry.
 
 
-def test_what_rows_carry_of_their_files_names_is_counted() -> None:
+def test_what_is_known_of_a_file_is_held_once_for_all_of_its_rows() -> None:
     splits = [
         PlannedSplit(
             name=name,
@@ -118,17 +118,18 @@ def test_what_rows_carry_of_their_files_names_is_counted() -> None:
             **more,
         )
         for name, more in (
-            ("a.csv", {"columns": '["x","y"]', "head": "x,y"}),
+            ("a.csv", {"columns": json.dumps([*map(str, range(1_000))]), "head": "0," * 1_000}),
             ("ü.json", {}),
             ("empty", {"columns": "[]"}),
         )
     ]
-    rows = pa.table({"_split": pa.array([1, 1, 0, 1], pa.int32())})
+    kinds = pa.schema({"_split": pa.int32(), "_row": pa.int64(), "payload": pa.string()})
+    rows = pa.table([[1, 1, 0, 1] * 1_000, range(4_000), ["1,2"] * 4_000], schema=kinds)
 
-    known = KnownSplits.of(splits, NOON, lambda split: True)
-    records = Records(("ü.json", "a.csv"), rows)
-    assert known.nbytes(records) == 3 * (5 + 9 + 3) + 7 + rows.nbytes
-    assert known.only(["ü.json", "a.csv"]).nbytes(records) == known.nbytes(records)
+    known = KnownSplits.of(splits, NOON, lambda split: True).only(["ü.json", "a.csv"])
+    lines = known.lines(Records(("ü.json", "a.csv"), rows))
+    assert lines["_file"].to_pylist() == ["a.csv", "a.csv", "ü.json", "a.csv"] * 1_000
+    assert lines.nbytes < 100 * lines.num_rows
 
 
 @pytest.mark.parametrize(

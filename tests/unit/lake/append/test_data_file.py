@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rivermark.lake.append.data_file import leaves, statistics_of, write_data_file
+from rivermark.lake.append.table_features import features_for
 
 
 def told(rows: pa.Table) -> dict[str, Any]:
@@ -126,3 +127,25 @@ def test_the_file_holds_the_rows(tmp_path: Path) -> None:
     assert pq.read_table(file).equals(rows)
     assert add["size"] == file.stat().st_size
     assert json.loads(add["stats"])["nullCount"] == {"n": 1}
+
+
+def test_texts_as_codes_are_written_as_texts_with_the_bounds_of_those_that_occur(
+    tmp_path: Path,
+) -> None:
+    texts = ["c", None, "b", "c"]
+    codes = pa.DictionaryArray.from_arrays(
+        pa.array([2, None, 1, 2], pa.int32()), pa.array(["a", "b", "c", "z"])
+    )
+    wanted = told(pa.table({"c": pa.array(texts)}))
+    assert told(pa.table({"c": codes})) == wanted
+    assert told(pa.table({"c": codes.slice(1, 1)})) == told(pa.table({"c": pa.array(texts[1:2])}))
+
+    rows = pa.table({"c": pa.chunked_array([codes, codes.slice(2)])})
+    features = features_for(pa.schema({"c": pa.string(), "d": pa.int64()}))
+    fitted = features.fit(rows)
+    assert fitted is not None
+    add = write_data_file(str(tmp_path), fitted, [("c",)])["add"]
+    written = pq.read_table(tmp_path / add["path"])
+    assert written["c"].type == pa.string()
+    assert written["c"].to_pylist() == [*texts, *texts[2:]]
+    assert json.loads(add["stats"])["minValues"] == {"c": "b"}
