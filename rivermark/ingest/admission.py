@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from rivermark.ingest.attempts import DEATHS, Attempts
+from rivermark.ingest.attempts import DEATHS, Attempts, engine_is_alive
 from rivermark.ingest.batch.arrow_batch import ArrowBatch
 from rivermark.ingest.batch.base import Kind, ParsedBatch, RowShape
 from rivermark.ingest.batch.chunks import ChunkWriter, PiecesTask, raw_tasks
@@ -32,7 +32,6 @@ from rivermark.ingest.lookup_table import LookupTable
 from rivermark.ingest.parse.contract_parser import ContractParser, contract_faults
 from rivermark.ingest.parse.expressions import expression_faults
 from rivermark.ingest.parse.rules import column_rules_of
-from rivermark.ingest.spark_internals import engine_is_alive
 from rivermark.ingest.split_outcomes import INGEST_FILES, SplitOutcome, write_outcomes
 from rivermark.ingest.watermark import Progress
 from rivermark.ingest.watermark_recovery import recover_watermark

@@ -18,6 +18,7 @@ from threading import Lock
 from typing import Final, TypeVar
 
 from pyarrow import fs
+from pyspark.sql import SparkSession
 
 from rivermark.lake.filesystem import filesystem, is_local, put_file
 from rivermark.model.source import Split
@@ -129,3 +130,13 @@ class Attempts:
         store, path = filesystem(self.path)
         store.create_dir(path.rsplit("/", 1)[0], recursive=True)
         return store, path
+
+
+def engine_is_alive(spark: SparkSession) -> bool:
+    """Returns True if the session's JVM still answers."""
+    try:
+        spark._jvm.System.nanoTime()  # type: ignore[union-attr]
+    except Exception:
+        # The bridge raises errors of many types once its other end is gone.
+        return False
+    return True
