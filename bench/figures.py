@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import psutil
 
-from setup import ivy
+from rivermark.setup import ivy
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 DETAILS: Final = ROOT / "docs" / "performance"

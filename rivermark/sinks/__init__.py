@@ -6,15 +6,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from rivermark.model.sink import BatchIdentity, Delivery, Sink, SinkContext, SinkWriter
-    from rivermark.sinks.console import ConsoleSink
-    from rivermark.sinks.delta_append import DeltaAppend
-    from rivermark.sinks.delta_upsert import DeltaUpsert
-    from rivermark.sinks.files import FileSink
-    from rivermark.sinks.kafka import KafkaSink
-    from rivermark.sinks.postgres.declaration import PostgresAppend, PostgresUpsert
-    from rivermark.sinks.real_time import RealTimeSink
-    from rivermark.sinks.webhook import WebhookSink
+    from rivermark.model.sink import BatchIdentity as BatchIdentity
+    from rivermark.model.sink import Delivery as Delivery
+    from rivermark.model.sink import Sink as Sink
+    from rivermark.model.sink import SinkContext as SinkContext
+    from rivermark.model.sink import SinkWriter as SinkWriter
+    from rivermark.sinks.console import ConsoleSink as ConsoleSink
+    from rivermark.sinks.delta_append import DeltaAppend as DeltaAppend
+    from rivermark.sinks.delta_upsert import DeltaUpsert as DeltaUpsert
+    from rivermark.sinks.files import FileSink as FileSink
+    from rivermark.sinks.kafka import KafkaSink as KafkaSink
+    from rivermark.sinks.postgres.declaration import PostgresAppend as PostgresAppend
+    from rivermark.sinks.postgres.declaration import PostgresUpsert as PostgresUpsert
+    from rivermark.sinks.real_time import RealTimeSink as RealTimeSink
+    from rivermark.sinks.webhook import WebhookSink as WebhookSink
 
 _PLACES: Final = {
     "BatchIdentity": "rivermark.model.sink",
@@ -33,22 +38,7 @@ _PLACES: Final = {
     "WebhookSink": "rivermark.sinks.webhook",
 }
 """The module of each name: those that run streams import one sink, and not the clients of all."""
-__all__ = [
-    "BatchIdentity",
-    "ConsoleSink",
-    "Delivery",
-    "DeltaAppend",
-    "DeltaUpsert",
-    "FileSink",
-    "KafkaSink",
-    "PostgresAppend",
-    "PostgresUpsert",
-    "RealTimeSink",
-    "Sink",
-    "SinkContext",
-    "SinkWriter",
-    "WebhookSink",
-]
+__all__ = [*_PLACES]
 
 
 def __getattr__(name: str) -> Any:

@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from rivermark.runtime.spark.jvm import JarsMissing, cache_folder, driver_options, jar_set
+from rivermark.runtime.spark.jvm import JarsMissing, driver_options, jar_set
+from rivermark.setup.jars import cache_folder
 
 
 @pytest.fixture
