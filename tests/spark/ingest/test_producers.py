@@ -230,7 +230,8 @@ def test_a_replay_of_its_raw_rows_decides_as_the_stream_did_or_by_another_latene
     spark: SparkSession, settings: Settings, landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # In several parts, each of which goes on with the progress of the one before.
-    monkeypatch.setattr("rivermark.backfill.ingest_replay.replay.ROWS_AT_ONCE", 10)
+    for limit in ("PART_BYTES", "TASKS_BYTES"):
+        monkeypatch.setattr(f"rivermark.backfill.ingest_replay.replay.{limit}", 500)
     settings = settings.model_copy(update={"files_per_trigger": 3})
     producers = Producers(landing, seed=10)
     for step in range(8):
