@@ -22,6 +22,8 @@ from rivermark.model.sink import (
 from rivermark.model.stream import AnyStream, Ingest, Output
 from rivermark.model.table import Table
 
+REAL_TIME: Final = "real_time"
+"""The folder of the query's checkpoint, within that of its stream."""
 SHORTEST: Final = timedelta(seconds=5)
 """The shortest batch that Spark allows in real-time mode."""
 

@@ -8,6 +8,7 @@ ends: after a stop the last one is done again.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any, Final, cast
 
@@ -27,6 +28,7 @@ from pyspark.sql.types import (
 from rivermark.connect.kafka import kafka_settings
 from rivermark.ingest.real_time.rows import real_time_rows
 from rivermark.ingest.source.kafka.source import KafkaSource
+from rivermark.lake.lake import Lake
 from rivermark.model.errors import RivermarkError
 from rivermark.model.sink import owned
 from rivermark.model.stream import Stream
@@ -39,9 +41,10 @@ from rivermark.runtime.query.build import apply_build
 from rivermark.runtime.query.columns import check_columns
 from rivermark.runtime.query.static_tables import StaticTables
 from rivermark.settings import Settings
-from rivermark.sinks.real_time import RealTime
+from rivermark.sinks.real_time import REAL_TIME, RealTime
 
-FOLDER: Final = "real_time"
+WATCH_SECONDS: Final = 5.0
+"""How often a running query asks the brokers for the ids of its topics."""
 JSON: Final = {
     "ignoreNullFields": "false",
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
@@ -57,15 +60,21 @@ class RealTimeQuery(Backlog):
         stream: Stream,
         real_time: RealTime,
         static: StaticTables,
+        lake: Lake,
         checkpoint: str,
     ) -> None:
         self._spark = session_of(spark)
         self._stream = stream
         self._static = static
-        self._checkpoint = f"{checkpoint}/{FOLDER}"
+        self._checkpoint = f"{checkpoint}/{REAL_TIME}"
         self._ingest, self._output, self._sink = real_time
         self._query: StreamingQuery | None = None
         drop_torn_batches(stream.name, self._checkpoint, lambda: None)
+        # Loads Kafka's client, which other streams do not need.
+        from rivermark.runtime.checkpoint.topic_offsets import TopicOffsets
+
+        self._offsets = TopicOffsets(lake, stream.name, self._ingest, self._checkpoint)
+        self._watched = 0.0
 
     def start(self) -> None:
         """Start the query in real-time mode.
@@ -83,10 +92,18 @@ class RealTimeQuery(Backlog):
         self._query.awaitTermination()
 
     def poll(self) -> int:
-        """Raise what ended the query, if anything has."""
+        """Raise what ended the query, if anything has.
+
+        Raises:
+            RecordsLost: a topic was made again, or messages that were not sent yet are gone.
+        """
         query = self._query
         if query is not None and not query.isActive:
+            self._offsets.check()
             raise query.exception() or RivermarkError("its query in real time was stopped")
+        if query is not None and time.monotonic() - self._watched >= WATCH_SECONDS:
+            self._watched = time.monotonic()
+            self._offsets.watch()
         return 0
 
     def waiting(self) -> int:
@@ -110,6 +127,7 @@ class RealTimeQuery(Backlog):
             self._query.stop()
 
     def _start(self, **trigger: Any) -> StreamingQuery:
+        self._offsets.check()
         name = f"{self._stream.name} in real time"
         self._static.check()
         self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", name)
@@ -161,7 +179,7 @@ class RealTimeHost(AppendHost):
     ) -> None:
         super().__init__(spark, settings, stream, run_id, check)
         self.backlog = self._real_time = RealTimeQuery(
-            spark, stream, real_time, self._static, self.checkpoint
+            spark, stream, real_time, self._static, self.lake, self.checkpoint
         )
 
     def start(self, *, bounded: bool) -> StreamingQuery:

@@ -8,24 +8,36 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
-from rivermark.ingest.plan import BatchPlanner, plan_table
+from rivermark.ingest.plan import BatchPlanner, lost_splits, plan_table
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.archive import archive_table
 from rivermark.lake.delta import delta_table
 from rivermark.lake.locks import commit_lock
 from rivermark.model.errors import RivermarkError
 from rivermark.model.source import Split
-from rivermark.model.stream import AnyStream, Ingest, table_of
+from rivermark.model.stream import AnyStream, Ingest, Stream, table_of
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
 from rivermark.runtime.checkpoint.closed_days import ClosedDays
-from rivermark.runtime.checkpoint.generation import reset_generation
+from rivermark.runtime.checkpoint.generation import read_generation, reset_generation
 from rivermark.runtime.checkpoint.identity import forget_identity
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 from rivermark.runtime.supervision.lease import Lease
 from rivermark.settings import Settings
 from rivermark.sinks.output import archive_sinks, side_tables
+from rivermark.sinks.real_time import REAL_TIME, real_time_of
+
+if TYPE_CHECKING:
+    from rivermark.runtime.checkpoint.topic_offsets import TopicOffsets
+
+
+class Gap(NamedTuple):
+    """Input that is gone: its name, and the reason."""
+
+    name: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -114,17 +126,58 @@ def accept_state(settings: Settings, stream: AnyStream, *, run_id: str) -> bool:
         return forget_identity(settings.lake(), stream)
 
 
-def accept_loss(settings: Settings, ingest: Ingest, *, run_id: str) -> Sequence[Split]:
-    """Plan what is gone from the source as lost; returns what was planned.
+def lost_input(settings: Settings, stream: AnyStream) -> Sequence[Gap]:
+    """Input of a stream that is gone before it was read; writes nothing.
 
-    Raises StreamAlreadyRunning while the stream runs.
+    Raises:
+        RivermarkError: the stream reads tables alone.
     """
-    with Lease(settings.state, ingest.name).acquire(run_id):
-        planner = BatchPlanner(settings.lake(), settings.landing_root, ingest, run_id)
+    if isinstance(stream, Ingest):
+        return _gaps(lost_splits(settings.lake(), settings.landing_root, stream))
+    offsets = _in_real_time(settings, stream)
+    return [Gap(each.name, each.lost or "") for each in offsets.lost()] if offsets else ()
+
+
+def accept_loss(settings: Settings, stream: AnyStream, *, run_id: str) -> Sequence[Gap]:
+    """Go on behind what is gone; an ingest plans it as lost. Returns what it was.
+
+    Raises StreamAlreadyRunning while the stream runs, RivermarkError where it reads tables alone.
+    """
+    with Lease(settings.state, stream.name).acquire(run_id):
+        if not isinstance(stream, Ingest):
+            offsets = _in_real_time(settings, stream)
+            return (
+                [Gap(each.name, each.lost or "") for each in offsets.accept_loss()]
+                if offsets
+                else ()
+            )
+        planner = BatchPlanner(settings.lake(), settings.landing_root, stream, run_id)
         try:
-            return planner.accept_loss()
+            return _gaps(planner.accept_loss())
         finally:
             planner.source.close()
+
+
+def _gaps(splits: Sequence[Split]) -> Sequence[Gap]:
+    return [Gap(split.name, split.reason or "") for split in splits]
+
+
+def _in_real_time(settings: Settings, stream: Stream) -> TopicOffsets | None:
+    """The position of a stream's query in real time; None before its first start."""
+    real_time = real_time_of(stream)
+    if real_time is None:
+        raise RivermarkError(
+            f"'{stream.name}' reads tables, not a source; see: rivermark status {stream.name}"
+        )
+    lake = settings.lake()
+    generation = read_generation(lake, stream)
+    if generation is None:
+        return None
+    # Loads Kafka's client, which other streams do not need.
+    from rivermark.runtime.checkpoint.topic_offsets import TopicOffsets
+
+    checkpoint = f"{lake.checkpoint(stream.name, generation.number)}/{REAL_TIME}"
+    return TopicOffsets(lake, stream.name, real_time.ingest, checkpoint)
 
 
 def _clear(settings: Settings, stream: AnyStream, stamp: str, removed: list[str]) -> None:
