@@ -163,7 +163,15 @@ class Session:
     Used by one thread at a time. `application` is how the server lists it.
     """
 
-    def __init__(self, database: Database, application: str, *, reads: bool = False) -> None:
+    def __init__(
+        self,
+        database: Database,
+        application: str,
+        *,
+        reads: bool = False,
+        patience: float | None = None,
+    ) -> None:
+        self._patience = patience
         self._settled = (READING if reads else WRITING).encode()
         self._database = database
         self._settings = database.connection_settings(application)
@@ -180,7 +188,8 @@ class Session:
         """
         import psycopg
 
-        until = time.monotonic() + PATIENCE_SECONDS
+        patience = PATIENCE_SECONDS if self._patience is None else self._patience
+        until = time.monotonic() + patience
         refused = 0
         while True:
             try:

@@ -73,6 +73,25 @@ def noted(lake: Lake, table: Table | str, origin: Origin) -> int | None:
     return None
 
 
+def note_first(lake: Lake, target: str, origin: Origin, *, whole: bool) -> None:
+    """Note, before its first batch, whether a target gets the rows of a table from the first on."""
+    write_file(_first_path(lake, target, origin), json.dumps({"whole": whole}).encode())
+
+
+def is_whole(lake: Lake, target: str, origin: Origin) -> bool | None:
+    """True if a target got the rows of its table from the first on; None where it is not known."""
+    store, place = filesystem(_first_path(lake, target, origin))
+    try:
+        with store.open_input_stream(place) as file:
+            return bool(json.loads(file.read())["whole"])
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _first_path(lake: Lake, target: str, origin: Origin) -> str:
+    return f"{note_path(lake, target, origin).removesuffix('.json')}.first"
+
+
 def check_not_behind(
     lake: Lake, table: Table, origin: Origin, last: int | None, by: str = "batch"
 ) -> None:

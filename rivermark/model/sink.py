@@ -35,6 +35,21 @@ class Delivery:
 
 
 @dataclass(frozen=True)
+class Holding:
+    """What a target holds now, as it says itself.
+
+    `batch` is the newest one of the generation that asks, -1 without any. `rows` are counted at
+    that batch, `days` the same by date (UTC) of the table's days; None where they are not.
+    `expected` is SQL that gives their number from `rows`, those of the output's table.
+    """
+
+    batch: int
+    rows: int | None = None
+    days: Mapping[date, int] | None = None
+    expected: str = "SELECT count(*) AS n FROM rows"
+
+
+@dataclass(frozen=True)
 class BatchIdentity:
     """The batch that rows belong to; a batch that is repeated after a kill has the same one."""
 
@@ -88,6 +103,9 @@ class SinkContext:
 
 class SinkWriter(ABC):
     """A sink opened for one output; used by one thread at a time."""
+
+    emptied: bool = False
+    """Whether the target holds batches and no row, as `last` found it."""
 
     @abstractmethod
     def last(self) -> BatchIdentity | None:
@@ -191,6 +209,13 @@ class Sink(ABC):
         from it, and nothing to compare with identities that the target holds.
         """
         return []
+
+    def holding(self, context: SinkContext) -> Holding | None:
+        """What the target holds, for a comparison with the table; None for one that cannot say.
+
+        It may run meanwhile: nothing is changed, and no writer is shut out.
+        """
+        return None
 
     def erase(
         self, context: SinkContext, values: Mapping[str, Sequence[str]], *, dry_run: bool

@@ -31,6 +31,7 @@ from rivermark.model.rows import Rows, as_rows
 from rivermark.model.sink import (
     BatchIdentity,
     Delivery,
+    Holding,
     OnReplace,
     Sink,
     SinkContext,
@@ -94,6 +95,23 @@ class FileSink(Sink):
         """Complete what a killed writer had begun to rename."""
         return _Writer(self.format, folder_of(self, context), context)
 
+    def holding(self, context: SinkContext) -> Holding | None:
+        """Count the rows of the files; not while some are being renamed."""
+        from pyarrow import dataset  # It imports pandas, which takes a second.
+
+        store, path = filesystem(folder_of(self, context))
+        last = _content(store, f"{path}/{LAST}")
+        if last is None:
+            return Holding(-1)
+        batch = msgspec.json.decode(last, type=BatchIdentity)
+        is_ours = batch == context.origin.batch(batch.batch)
+        kind = "json" if self.format == "jsonl" else self.format
+        # Files and folders of a name that begins with `_` are passed over.
+        rows = dataset.dataset(path, filesystem=store, format=kind).count_rows()
+        is_moving = _content(store, f"{path}/{JOURNAL}") is not None
+        is_moving |= _content(store, f"{path}/{LAST}") != last
+        return Holding(batch.batch if is_ours else -1, None if is_moving else rows)
+
     def archive(self, context: SinkContext, stamp: str) -> list[str]:
         """Move the table's folder to `<folder>/_removed/<stamp>/`."""
         folder = folder_of(self, context)
@@ -103,6 +121,14 @@ class FileSink(Sink):
         target = f"{parent}/_removed/{stamp}/{context.table.name}"
         move_folder(folder, target)
         return [target]
+
+
+def _content(store: fs.FileSystem, path: str) -> bytes | None:
+    try:
+        with store.open_input_stream(path) as file:
+            return bytes(file.read())
+    except FileNotFoundError:
+        return None
 
 
 def folder_of(sink: FileSink, context: SinkContext) -> str:
@@ -138,7 +164,7 @@ class _Writer(SinkWriter):
 
     @cached_property
     def _last(self) -> BatchIdentity | None:
-        content = self._content(LAST)
+        content = _content(self._store, f"{self._path}/{LAST}")
         if content is None:
             return None
         last = msgspec.json.decode(content, type=BatchIdentity)
@@ -192,7 +218,7 @@ class _Writer(SinkWriter):
 
     def _complete(self) -> None:
         """Carry out the journal that is there, if one is; every step may be repeated."""
-        content = self._content(JOURNAL)
+        content = _content(self._store, f"{self._path}/{JOURNAL}")
         if content is None:
             return
         journal = msgspec.json.decode(content, type=Journal)
@@ -210,13 +236,6 @@ class _Writer(SinkWriter):
             put_file(self._store, f"{self._path}/{LAST}", last)
         self._store.delete_file(f"{self._path}/{JOURNAL}")
         self._remove(STAGED)
-
-    def _content(self, path: str) -> bytes | None:
-        try:
-            with self._store.open_input_stream(f"{self._path}/{path}") as file:
-                return bytes(file.read())
-        except FileNotFoundError:
-            return None
 
     def _files(self, folder: str) -> list[str]:
         selector = fs.FileSelector(f"{self._path}/{folder}", allow_not_found=True)

@@ -10,7 +10,7 @@ from pyspark.sql.types import TimestampType
 from rivermark.connect.kafka import require_kafka_client
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
-from rivermark.model.sink import Delivery, OnReplace, Sink, SinkContext, SinkWriter
+from rivermark.model.sink import Delivery, Holding, OnReplace, Sink, SinkContext, SinkWriter
 from rivermark.sinks.kafka_options import DEDUPLICATION_KEY, KafkaSinkOptions
 
 if TYPE_CHECKING:
@@ -62,6 +62,19 @@ class KafkaSink(KafkaSinkOptions, Sink):
             raise DeclarationError(
                 f"table '{table.name}': Kafka sink: '{self.timestamp}' is not a timestamp"
             )
+
+    def holding(self, context: SinkContext) -> Holding | None:
+        """The batch that the topic holds by its consumer group; nobody counts its messages."""
+        if self.guarantee != "exactly once":
+            return None
+        require_kafka_client(f"reading {self.target}")
+        from rivermark.sinks.kafka_writers import Transactional
+
+        writer = Transactional(self, context)
+        try:
+            return Holding(writer.recorded())
+        finally:
+            writer.close()
 
     def open(self, context: SinkContext) -> SinkWriter:
         """A writer; of one exactly once, it is the only one that can write from its start on."""

@@ -317,8 +317,15 @@ class Transactional(KafkaWriter):
             self._is_current = True
         return self._last
 
-    def _committed(self) -> list[TopicPartition]:
-        places = self._consumer.committed([self._place(-1)], PATIENCE_SECONDS)
+    def recorded(self) -> int:
+        """The batch that the group holds, asked without shutting out who writes; -1 without any."""
+        self._try("find", lambda: self._check_topic(ABORT_SECONDS))
+        [held] = self._try("read", lambda: self._committed(ABORT_SECONDS))
+        identity = self._identity(held.metadata) if held.offset >= 0 else None
+        return -1 if identity is None else identity.batch
+
+    def _committed(self, patience: float = PATIENCE_SECONDS) -> list[TopicPartition]:
+        places = self._consumer.committed([self._place(-1)], patience)
         for place in places:
             # Unknown is not none: a batch would be sent again.
             if place.error is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, closing
 from datetime import UTC, date, datetime
-from hashlib import sha256
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -13,12 +12,14 @@ from pyspark.sql import DataFrame
 from rivermark.lake.append.by_executors import write_files
 from rivermark.lake.lake import Lake
 from rivermark.lake.rows_in_files import InFiles, stage
-from rivermark.lake.written import note_written, noted
+from rivermark.lake.statistics import row_count
+from rivermark.lake.written import note_first, note_written, noted
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.rows import BatchRows, Rows, as_rows
 from rivermark.model.sink import BatchIdentity, Origin, Sink, SinkContext, SinkWriter, no_conflict
 from rivermark.model.stream import AnyStream, Ingest, Output, Stream
 from rivermark.model.table import Table
+from rivermark.sinks.comparison import check_not_emptied, name_of_target
 from rivermark.sinks.delta_append import AppendWriter, DeltaAppend
 
 
@@ -61,6 +62,8 @@ class OutputWriter:
         for sink, writer in self._sinks:
             # What cannot be known stops the start, not the first batch.
             self._check_not_behind(sink, writer.last())
+            if writer.emptied:
+                check_not_emptied(lake, output, sink, origin)
 
     @property
     def writes_once(self) -> bool:
@@ -125,20 +128,20 @@ class OutputWriter:
         for sink, writer in self._sinks[1:] if repeated else self._sinks:
             if not (repeated and sink.delivery.guarantee == "at most once"):
                 self._origin.check()
+                name = name_of_target(self.table, sink) if _is_noted(sink) else None
+                if name is not None and noted(self._lake, name, self._origin) is None:
+                    before = row_count(self._lake, self.table) - batch_rows.count()
+                    note_first(self._lake, name, self._origin, whole=before <= 0)
                 writer.write(batch_rows, identity, metadata)
-                if sink.keeps_last:
-                    note_written(self._lake, self._name_of(sink), self._origin, batch)
+                if name is not None:
+                    note_written(self._lake, name, self._origin, batch)
         return batch_rows.count()
-
-    def _name_of(self, sink: Sink) -> str:
-        """The name of a target's notes."""
-        return f"{self.table.name}-{sha256(sink.target.encode()).hexdigest()[:12]}"
 
     def _check_not_behind(self, sink: Sink, last: BatchIdentity | None) -> None:
         """Refuse a target that lacks the batch which was noted as written there."""
         if not sink.keeps_last:
             return
-        batch = noted(self._lake, self._name_of(sink), self._origin)
+        batch = noted(self._lake, name_of_target(self.table, sink), self._origin)
         if batch is None or (last is not None and last.batch >= batch):
             return
         held = "no batch" if last is None or last.batch < 0 else f"batch {last.batch}"
@@ -154,6 +157,11 @@ class OutputWriter:
         with ExitStack() as stack:
             for _, writer in self._sinks:
                 stack.callback(writer.close)
+
+
+def _is_noted(sink: Sink) -> bool:
+    """True if what was written to a target is noted: it says itself which batch it holds."""
+    return sink.keeps_last or sink.delivery.guarantee == "exactly once"
 
 
 def _holds(writer: SinkWriter, batch: int) -> bool:

@@ -25,6 +25,7 @@ from rivermark.monitor.checks.row_checks import (
     static_rows_unique,
 )
 from rivermark.monitor.checks.row_conservation import ACCOUNTED_FOR, rows_accounted_for
+from rivermark.monitor.checks.target_rows import TARGETS_HOLD, targets_hold, tells_holding
 from rivermark.monitor.checks.version_retention import VERSIONS, versions_readable
 from rivermark.monitor.lag import KEEPS_UP, keeps_up
 
@@ -63,6 +64,16 @@ def checks_of_stream(stream: AnyStream) -> tuple[StreamCheck, ...]:
             evaluate=lambda settings, _: rows_delivered(settings, stream),
         )
         unique.append(delivered)
+    for output in filter(tells_holding, stream.outputs):
+        hold = StreamCheck(
+            name=TARGETS_HOLD,
+            table=output.table,
+            stream=stream.name,
+            description="Targets outside the lake hold the rows of the table.",
+            severity="critical",
+            evaluate=lambda settings, _, output=output: targets_hold(settings, stream, output),  # type: ignore[misc]
+        )
+        unique.append(hold)
     if stream.kind != "append":
         have_days = StreamCheck(
             name=HAVE_DAYS,

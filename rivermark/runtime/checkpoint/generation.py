@@ -246,7 +246,7 @@ def check_not_set_back(lake: Lake, table: Table, origin: Origin, by: str = "batc
         metadata = commit.metadata
         ours = (metadata.get("stream"), metadata.get("generation"))
         if ours == (origin.stream, origin.generation) and by in metadata:
-            if restored is not None and _lacks_files(lake.path(table), commit.version):
+            if restored is not None and _lacks_rows(lake.path(table), commit.version, restored):
                 raise CheckpointIncompatible(
                     f"stream '{origin.stream}': table '{table.name}' in {lake.path(table)} was set "
                     f"back by a RESTORE (version {restored}): rows of batch {metadata[by]} and "
@@ -258,8 +258,21 @@ def check_not_set_back(lake: Lake, table: Table, origin: Origin, by: str = "batc
             restored = commit.version
 
 
-def _lacks_files(path: str, version: int) -> bool:
-    """Returns True if files that a commit added are no longer in the table."""
+def _lacks_rows(path: str, version: int, restored: int) -> bool:
+    """Returns True if files with the rows of a commit are no longer in the table.
+
+    What was written in the place of such files before the RESTORE, joined or computed again, counts
+    as they do.
+    """
     store, log = filesystem(f"{path}/_delta_log")
-    added = {a["add"]["path"] for a in read_entry(store, log, version) if "add" in a}
-    return not added <= set(delta_table(path).get_add_actions()["path"].to_pylist())
+    holding: set[str] = set()
+    for each in range(version, restored):
+        actions = read_entry(store, log, each)
+        removed = {a["remove"]["path"] for a in actions if "remove" in a}
+        added = {a["add"]["path"] for a in actions if "add" in a}
+        if each == version:
+            holding = added
+        elif holding & removed:
+            holding = (holding - removed) | added
+    return not holding <= set(delta_table(path).get_add_actions()["path"].to_pylist())
+

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from rivermark.connect.postgres import Database, Session, require_postgres_client
+from rivermark.lake.sql import quoted
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
-from rivermark.model.sink import Delivery, OnReplace, Sink, SinkContext, SinkWriter
-from rivermark.sinks.delta_upsert import check_versioned
+from rivermark.model.sink import Delivery, Holding, OnReplace, Sink, SinkContext, SinkWriter
+from rivermark.sinks.delta_upsert import check_versioned, is_deletion
 from rivermark.sinks.postgres.column_types import column_type
 from rivermark.sinks.undelivered import undelivered_of
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from rivermark.model.table import Table
     from rivermark.sinks.postgres.target import Target
 
+ASKED_SECONDS: Final = 5.0
+"""How long a check waits for a server that is away."""
 LONGEST_COLUMN: Final = 63
 """Bytes of a name that PostgreSQL keeps."""
 LONGEST_NAME: Final = 38
@@ -101,6 +104,29 @@ class _PostgresSink(Sink):
         finally:
             session.close()
 
+    def holding(self, context: SinkContext) -> Holding | None:
+        """Count the rows, by days where the table has some."""
+        target, days = self._target(context.table), context.table.days
+        session = Session(
+            self._database, f"rivermark {context.origin.stream}", reads=True, patience=ASKED_SECONDS
+        )
+        by_day = None if days is None or target.keys else days.column
+        try:
+            counted = session.run(
+                "count its rows",
+                lambda connection: target.holding(connection, context.origin, by_day),
+            )
+        finally:
+            session.close()
+        batch = max((batch for batch, _, _ in counted), default=-1)
+        rows = {day: n for _, day, n in counted if n is not None}
+        return Holding(
+            batch, sum(rows.values()), None if by_day is None else rows, self._expected(context)
+        )
+
+    def _expected(self, context: SinkContext) -> str:
+        return Holding(-1).expected
+
     def erase(
         self, context: SinkContext, values: Mapping[str, Sequence[str]], *, dry_run: bool
     ) -> int | None:
@@ -172,6 +198,17 @@ class PostgresUpsert(_PostgresSink):
 
     def _latest(self, table: Table) -> tuple[Any, ...]:
         return (self.key or table.keys, self.version, self.deleted)
+
+    def _expected(self, context: SinkContext) -> str:
+        """The number of keys whose latest row does not delete them."""
+        keys = self.key or context.table.keys
+        listed, gone = ", ".join(map(quoted, keys)), is_deletion(self.deleted)
+        known = " AND ".join(f"{quoted(key)} IS NOT NULL" for key in keys)
+        return (
+            f"SELECT count(*) AS n FROM (SELECT {gone} AS gone FROM rows WHERE {known} "  # noqa: S608
+            f"QUALIFY 1 = row_number() OVER (PARTITION BY {listed} "
+            f"ORDER BY {quoted(self.version)} DESC NULLS LAST, gone DESC)) WHERE NOT gone"
+        )
 
     def open(self, context: SinkContext) -> SinkWriter:
         """Create what is missing, and compare the table's columns."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from psycopg import Connection
-from psycopg.sql import SQL, Composed, Identifier, Literal
+from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
 
 from rivermark.connect.postgres import columns_of, unwritable_columns
 from rivermark.model.errors import RivermarkError, TableSchemaMismatch
@@ -241,6 +241,33 @@ class Target:
                 SQL("DELETE FROM {} WHERE target = %s").format(self.ledger), [self._short]
             )
         return [".".join((*self._schema, removed))]
+
+    def holding(self, connection: Connection, origin: Origin, day: str | None) -> list[Any]:
+        """The newest batch with the number of rows at it, by the date (UTC) of a column or alone.
+
+        One statement, so that no batch comes in between; nothing where a table is missing.
+        """
+        if not (exists(connection, self.table) and exists(connection, self.ledger)):
+            return []
+        by: Composable = SQL("NULL::date")
+        if day is not None:
+            kind = columns_of(connection, self.table).get(day, ("", False))[0]
+            in_utc = "({} AT TIME ZONE 'UTC')::date" if kind.startswith("timestamp") else "{}"
+            by = SQL(in_utc).format(Identifier(day))
+        return connection.execute(
+            SQL(
+                "WITH held AS (SELECT max(batch) AS batch FROM {ledger} WHERE target = {target} "
+                "AND generation = {generation}), counted AS "
+                "(SELECT {by} AS day, count(*) AS n FROM {table} GROUP BY 1) "
+                "SELECT coalesce(batch, -1), day, n FROM held LEFT JOIN counted ON true"
+            ).format(
+                ledger=self.ledger,
+                target=Literal(self._short),
+                generation=Literal(origin.generation),
+                by=by,
+                table=self.table,
+            )
+        ).fetchall()
 
     def erase(
         self, connection: Connection, values: Mapping[str, Sequence[str]], *, dry_run: bool

@@ -106,6 +106,8 @@ class Writer(SinkWriter):
             return newest, not is_first and self._target.is_empty(connection)
 
         newest, is_empty = self._session.run(f"{self._subject} read its ledger", read)
+        # A table of latest rows may be empty because every key was deleted.
+        self.emptied = newest is not None and is_empty and bool(self._target.keys)
         if newest is not None and is_empty and not self._target.keys:
             raise CheckpointIncompatible(
                 f"stream '{self._origin.stream}': table {self._target.name} in PostgreSQL is "

@@ -6,6 +6,7 @@ import json
 import logging
 import math
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -22,10 +23,12 @@ from rivermark.lake.system_tables import rows_of
 from rivermark.model.sink import SinkContext
 from rivermark.sinks import KafkaSink, kafka_writers
 from rivermark.sinks.kafka_options import DEDUPLICATION_KEY
+from rivermark.sinks.output import OutputWriter
 from tests.kills import Killer
 from tests.sink_contract import NewTarget, SinkContract, Target
 from tests.spark.helpers.kafka import Stepped, Topics, committed_messages
 from tests.unit.sinks.conftest import NOON, context, fares, of_json, two_days
+from tests.unit.sinks.target_world import World
 
 
 def rides(topics: Topics, topic: str) -> list[int]:
@@ -282,3 +285,26 @@ def test_a_row_that_the_broker_refuses_is_named_and_its_batch_goes_once_it_is_al
     assert [row["fare"] for row in rows if row["ride"] == 2] == ["NaN"]
     stamps = {m.key(): m.timestamp()[1] for m in committed_messages(topics, topic)}
     assert stamps[b"2"] == (ahead - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+
+
+def test_r10_a_topic_that_was_made_again_is_told_by_the_check(
+    topics: Topics, tmp_path: Path
+) -> None:
+    topic = topics.make()
+    world = World(tmp_path, KafkaSink(topic=topic, brokers=topics.brokers))
+    world.write(fares((1, 1.0)), fares((2, 2.0)))
+    assert world.check().passed
+    assert "holds batch 1" in world.check().observed
+    with closing(OutputWriter(world.lake, world.output, world.origin)) as writer:
+        # To ask it shuts out nobody.
+        assert world.check().passed
+        writer.write(fares((3, 3.0)), 2, {})
+
+    topics.delete(topic)
+    gone = world.check()
+    assert (gone.passed, gone.severity) == (False, "warning")
+    assert f"there is no topic '{topic}'" in gone.observed
+    topics.make(topic)
+    made_again = world.check()
+    assert (made_again.passed, made_again.severity) == (False, "critical")
+    assert "says that it holds no batch, and batch 2 was written there" in made_again.observed

@@ -55,3 +55,23 @@ def test_files_that_are_joined_are_not_set_back(tmp_path: Path) -> None:
         writer.append_once(pa.table({"n": [batch]}), batch)
     DeltaTable(lake.path(TABLE)).optimize.compact()
     check_not_set_back(lake, TABLE, origin)
+
+
+def test_m013_a_restore_behind_the_joining_of_files_takes_no_row(tmp_path: Path) -> None:
+    lake = Lake(str(tmp_path))
+    origin = Origin("test/windows", 0, datetime(2024, 1, 1, tzinfo=UTC), "run")
+    create_table(lake, TABLE)
+    writer = TableWriter(lake, TABLE, origin)
+    for batch in range(3):
+        writer.append_once(pa.table({"n": [batch]}), batch)
+    table = DeltaTable(lake.path(TABLE))
+    table.optimize.compact()
+    joined = table.version()
+    write_deltalake(lake.path(TABLE), pa.table({"n": [9]}), mode="append")
+    table.update_incremental()
+    table.restore(joined)
+    check_not_set_back(lake, TABLE, origin)
+
+    table.restore(2)
+    with pytest.raises(CheckpointIncompatible, match="of batch 2 and"):
+        check_not_set_back(lake, TABLE, origin)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
 from rivermark.model.errors import CheckpointIncompatible, RivermarkError, UnknownStream
 from rivermark.monitor.fsck import Finding, FsckResult, fsck
@@ -313,3 +314,16 @@ def test_batches_are_run_without_a_record_where_that_is_damaged(
 
     assert caplog.text.count("batches are not recorded") == 1
     assert str(entry) in caplog.text
+
+
+def test_m013_a_table_that_a_restore_set_back_is_a_fault(world: DamagedLake) -> None:
+    table = DeltaTable(world.lake.path(LONG.name))
+    table.restore(table.version() - 1)
+
+    finding = only(walk(world))
+
+    assert finding.of == READER.name
+    assert "was set back by a RESTORE (version 7): rows of batch 5" in finding.fault.problem
+    assert "Restore version 6" in finding.fault.problem
+    table.restore(table.version() - 1)
+    assert walk(world).findings == []

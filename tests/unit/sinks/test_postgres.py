@@ -669,22 +669,21 @@ def test_r10_a_database_that_went_back_in_time_is_refused_with_what_to_do(
 
 @pytest.mark.parametrize("sink", [APPEND, UPSERT])
 def test_m014_rows_of_a_person_are_erased_with_what_was_put_aside(
-    sink: PostgresAppend | PostgresUpsert, lake: Lake
+    sink: PostgresAppend | PostgresUpsert, where: SinkContext
 ) -> None:
-    opened = context(lake)
-    with closing(sink.open(opened)) as writer:
-        writer.write(fares((1, 1.0), (2, 2.0), (11, 3.0)), opened.origin.batch(0))
-        writer.write(fares((1, -1.0)), opened.origin.batch(1))
-    sink.archive(opened, "20260301T000000Z")
-    with closing(sink.open(opened)) as writer:
-        writer.write(fares((1, 1.0), (2, 2.0)), opened.origin.batch(0))
+    with closing(sink.open(where)) as writer:
+        writer.write(fares((1, 1.0), (2, 2.0), (11, 3.0)), where.origin.batch(0))
+        writer.write(updates((1, 60, None)), where.origin.batch(1))
+    sink.archive(where, "20260301T000000Z")
+    with closing(sink.open(where)) as writer:
+        writer.write(fares((1, 1.0), (2, 2.0)), where.origin.batch(0))
     values = {"ride": ("1", "none"), "email": ("ann",)}
 
-    counted = sink.erase(opened, values, dry_run=True)
+    counted = sink.erase(where, values, dry_run=True)
 
-    assert counted == sink.erase(opened, values, dry_run=False)
+    assert counted == sink.erase(where, values, dry_run=False)
     assert counted == (3 if sink is APPEND else 1)
-    assert sink.erase(opened, values, dry_run=True) == 0
+    assert sink.erase(where, values, dry_run=True) == 0
     with connected() as connection:
         left = connection.execute(
             "SELECT ride FROM fares UNION ALL SELECT ride FROM fares_removed_20260301t000000z"
@@ -692,5 +691,5 @@ def test_m014_rows_of_a_person_are_erased_with_what_was_put_aside(
     assert sorted(left) == [(2,), (2,), (11,)]
 
 
-def test_m014_a_target_outside_that_is_not_there_has_no_rows(lake: Lake) -> None:
-    assert APPEND.erase(context(lake), {"ride": ("1",)}, dry_run=False) == 0
+def test_m014_a_target_outside_that_is_not_there_has_no_rows(where: SinkContext) -> None:
+    assert APPEND.erase(where, {"ride": ("1",)}, dry_run=False) == 0
