@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from importlib.util import find_spec
 from typing import Final
@@ -50,6 +50,23 @@ OF_WRITERS: Final = {
     "enable.auto.commit": POSITIONS,
     "isolation.level": ONCE,
 }
+SENT_ONCE: Final = "the row would be lost where a broker ends, and nothing says so"
+DECODED: Final = "keys and messages are read and written as bytes"
+OF_REAL_TIME: Final = {
+    "bootstrap.servers": ADDRESS,
+    "group.id": POSITIONS,
+    "group.instance.id": POSITIONS,
+    "enable.auto.commit": POSITIONS,
+    "auto.commit.interval.ms": POSITIONS,
+    "auto.offset.reset": START,
+    "isolation.level": "it reads as the ingest of its stream does",
+    "interceptor.classes": "what it changes is in no table",
+    **dict.fromkeys(("key.deserializer", "value.deserializer"), DECODED),
+    **dict.fromkeys(("key.serializer", "value.serializer"), DECODED),
+    **dict.fromkeys(("acks", "retries", "enable.idempotence"), SENT_ONCE),
+    **dict.fromkeys(("max.in.flight.requests.per.connection", "transactional.id"), SENT_ONCE),
+}
+"""Of Java's client, which reads and writes in real time."""
 KNOWN: Final = (
     *OF_READERS,
     *OF_WRITERS,
@@ -76,7 +93,12 @@ KNOWN: Final = (
 """Settings that are often written; the client knows more of them."""
 
 
-def check_settings(what: str, settings: Mapping[str, str], refused: Mapping[str, str]) -> None:
+def check_settings(
+    what: str,
+    settings: Mapping[str, str],
+    refused: Mapping[str, str],
+    known: Collection[str] = KNOWN,
+) -> None:
     """Refuse a setting that undoes a promise, and one that looks like a misspelt one.
 
     Raises:
@@ -85,7 +107,7 @@ def check_settings(what: str, settings: Mapping[str, str], refused: Mapping[str,
     for name in settings:
         if name in refused:
             raise DeclarationError(f"{what}: leave the setting '{name}' out: {refused[name]}")
-        if name not in KNOWN and (near := get_close_matches(name.lower(), KNOWN, 1, MISSPELT)):
+        if name not in known and (near := get_close_matches(name.lower(), known, 1, MISSPELT)):
             raise DeclarationError(
                 f"{what}: Kafka's client has no setting '{name}'; did you mean '{near[0]}'?"
             )

@@ -22,6 +22,7 @@ from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.coded_texts import decoded
 from rivermark.lake.commit_metadata import commit_properties, user_metadata
 from rivermark.lake.delta import delta_table
+from rivermark.lake.foreign_constraints import constraints_named
 from rivermark.lake.integrity.log_check import check_log
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock, newest_version, sync_commits
@@ -230,13 +231,14 @@ class TableWriter:
         return isinstance(rows, pa.Table) and self._appender.append(rows, metadata, check)
 
     def _append_by_library(self, rows: DataFrame | pa.Table, metadata: dict[str, Any]) -> None:
-        if isinstance(rows, pa.Table):
-            self._again_upon_changes(lambda: self._write_arrow(rows, metadata))
-        else:
-            self.origin.check()
-            # A table that asks more than columns: in one file, which nobody can read by half.
-            writer = rows.coalesce(1).write.format("delta").mode("append")
-            writer.option("userMetadata", user_metadata(metadata)).save(self.path)
+        with constraints_named(self.path, self.table.name, rows):
+            if isinstance(rows, pa.Table):
+                self._again_upon_changes(lambda: self._write_arrow(rows, metadata))
+            else:
+                self.origin.check()
+                # A table that asks more than columns: in one file, which nobody reads by half.
+                writer = rows.coalesce(1).write.format("delta").mode("append")
+                writer.option("userMetadata", user_metadata(metadata)).save(self.path)
 
     def _again_upon_changes(self, commit: Callable[[], None]) -> None:
         """Commit by delta-rs, once more where the table was changed since it was opened.

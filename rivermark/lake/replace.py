@@ -20,6 +20,7 @@ from rivermark.lake.day_predicates import (
     spark_predicate,
 )
 from rivermark.lake.delta import dataset_of, delta_table, read_delta, read_rows
+from rivermark.lake.foreign_constraints import constraints_named
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
@@ -60,7 +61,8 @@ def replace_days(
         )
     for tried in range(1, TRIES + 1):
         try:
-            with commit_lock(lake.path(table)):
+            path = lake.path(table)
+            with commit_lock(path), constraints_named(path, table.name, rows):
                 return _replace(lake, table, rows, days, metadata)
         except Exception as error:
             if not is_conflict(error):

@@ -91,6 +91,17 @@ def kept_since(configured: Mapping[str, str]) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
 
 
+def kept_since_in_words(path: str) -> str:
+    """The moment since which versions are kept, with the reason; empty where it is not noted."""
+    since = kept_since(delta_table(path).metadata().configuration)
+    if since is None:
+        return ""
+    return (
+        f"versions are kept since {since.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC: a shorter "
+        "retention, or an erasure, took those before"
+    )
+
+
 def _shortest(configured: Mapping[str, str]) -> timedelta | None:
     """The retention that the table had until now: the shorter one of its log's and its files'."""
     spans = [m for name in (LOG, FILES) if (m := INTERVAL.fullmatch(configured.get(name, "")))]

@@ -13,6 +13,7 @@ from rivermark.lake.delta import delta_table
 from rivermark.lake.filesystem import filesystem, is_local
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
+from rivermark.lake.retention import kept_since_in_words
 from rivermark.model.errors import VersionNotAvailable
 from rivermark.model.table import Table
 
@@ -29,7 +30,7 @@ def resolve_version(lake: Lake, table: Table | str, as_of: int | datetime | None
     if as_of is not None and not readable(lake, table, version):
         raise VersionNotAvailable(
             f"version {version} of table '{_name(table)}' is not available: its files were cleaned "
-            f"away; the earliest is {oldest_readable(lake, table)}"
+            f"away; the earliest is {oldest_readable(lake, table)}{_because(lake, table)}"
         )
     return version
 
@@ -58,6 +59,11 @@ def readable(lake: Lake, table: Table | str, version: int) -> bool:
     store, _ = filesystem(path)
     files = store.get_file_info([filesystem(uri)[1] for uri in gone])
     return all(info.type == fs.FileType.File for info in files)
+
+
+def _because(lake: Lake, table: Table | str) -> str:
+    reason = kept_since_in_words(lake.path(table))
+    return f"; {reason}" if reason else ""
 
 
 def _name(table: Table | str) -> str:
@@ -91,11 +97,11 @@ def _version_in_log(lake: Lake, table: Table | str, as_of: int | datetime | None
         earliest = first.at.isoformat() if first else "unknown"
         raise VersionNotAvailable(
             f"table '{_name(table)}' at {moment.isoformat()} is not available; the earliest moment "
-            f"is {earliest} (version {oldest})"
+            f"is {earliest} (version {oldest}){_because(lake, table)}"
         )
     if not versions[0] <= as_of <= versions[-1]:
         raise VersionNotAvailable(
             f"version {as_of} of table '{_name(table)}' is not available; there are "
-            f"{oldest_readable(lake, table)} to {versions[-1]}"
+            f"{oldest_readable(lake, table)} to {versions[-1]}{_because(lake, table)}"
         )
     return as_of

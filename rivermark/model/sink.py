@@ -36,7 +36,7 @@ class Delivery:
 
 @dataclass(frozen=True)
 class Holding:
-    """What a target holds now, as it says itself.
+    """The content of a target now, as it says itself.
 
     `batch` is the newest one of the generation that asks, -1 without any. `rows` are counted at
     that batch, `days` the same by date (UTC) of the table's days; None where they are not.
@@ -211,7 +211,7 @@ class Sink(ABC):
         return []
 
     def holding(self, context: SinkContext) -> Holding | None:
-        """What the target holds, for a comparison with the table; None for one that cannot say.
+        """The content of the target, for a comparison with the table; None where it cannot say.
 
         It may run meanwhile: nothing is changed, and no writer is shut out.
         """

@@ -5,22 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final
 
 from rivermark.ingest.plan import parts_of
+from rivermark.lake.log import CommitLog
 from rivermark.model.check import CheckResult
 from rivermark.model.errors import RivermarkError
 from rivermark.model.source import Part
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.model.time import MILLISECOND
 from rivermark.monitor.time_span import span
+from rivermark.runtime.checkpoint.generation import read_generation
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.settings import Settings
 
 KEEPS_UP: Final = "keeps_up"
 """The check that no part of a source waits for long to be read."""
+FIRST_SENT: Final = datetime(2011, 1, 1, tzinfo=UTC)
+"""No message was sent to Kafka before: an earlier timestamp says something else."""
+AHEAD: Final = timedelta(hours=1)
+"""How far the clock of a producer may run ahead of this one's."""
 WITHOUT_BOUND: Final = timedelta(minutes=10)
 """For ingests that declare no `fresh_within`."""
 
@@ -29,13 +35,16 @@ WITHOUT_BOUND: Final = timedelta(minutes=10)
 class Lag:
     """The part of a source that is in no table yet: records, the oldest one's time (UTC), parts.
 
-    `problem` says why it is not known, as where no broker answers.
+    `problem` says why it is not known, as where no broker answers. `wild` are the parts whose
+    oldest record has a time at which it was not sent, as of a producer without a clock; they count
+    from the last batch.
     """
 
     records: int = 0
     oldest: datetime | None = None
     parts: tuple[Part, ...] = ()
     problem: str | None = None
+    wild: tuple[Part, ...] = ()
 
     def age(self, now: datetime) -> timedelta:
         """The time for which the oldest unread record has waited."""
@@ -49,7 +58,14 @@ class Lag:
             return "no record is unread"
         oldest = f", the oldest for {span(self.age(now) / MILLISECOND)}" if self.oldest else ""
         parts = ", ".join(f"{part.name} {part.records:,}" for part in self.parts if part.records)
-        return f"{self.records:,} records unread{oldest} ({parts}){self._held()}"
+        return f"{self.records:,} records unread{oldest} ({parts}){self._held()}{self._wild()}"
+
+    def _wild(self) -> str:
+        """The times that are none, and what counts instead."""
+        if not self.wild:
+            return ""
+        said = ", ".join(f"{part.name}: {part.oldest:%Y-%m-%d %H:%M}" for part in self.wild)
+        return f"; the oldest has no time of sending ({said}), so it counts from the last batch"
 
     def _held(self) -> str:
         """The part of them that cannot be read yet, and why."""
@@ -72,8 +88,23 @@ def lag_of(settings: Settings, ingest: Ingest) -> Lag:
         parts = parts_of(settings.lake(), settings.landing_root, ingest)
     except RivermarkError as error:
         return Lag(problem=str(error))
-    oldest = min((part.oldest for part in parts if part.oldest), default=None)
-    return Lag(sum(part.records for part in parts), oldest, tuple(parts))
+    latest = datetime.now(UTC) + AHEAD
+    unread = [part for part in parts if part.oldest is not None]
+    wild = [part for part in unread if part.oldest and not FIRST_SENT <= part.oldest <= latest]
+    times = [part.oldest for part in unread if part.oldest and part not in wild]
+    if wild:
+        times.append(_last_batch(settings, ingest))
+    records = sum(part.records for part in parts)
+    return Lag(records, min(times, default=None), tuple(parts), wild=tuple(wild))
+
+
+def _last_batch(settings: Settings, ingest: Ingest) -> datetime:
+    """The time of the newest batch; before the first one, that of the first start or now."""
+    lake = settings.lake()
+    generation = read_generation(lake, ingest, unfinished=True)
+    since = datetime.now(UTC) if generation is None else generation.since
+    newest = CommitLog(lake.path(ingest.raw)).latest() if lake.exists(ingest.raw) else None
+    return since if newest is None else newest.at
 
 
 def lags_of(settings: Settings, streams: Iterable[AnyStream]) -> dict[str, Lag]:

@@ -32,7 +32,7 @@ def name_of_target(table: Table, sink: Sink) -> str:
 
 
 def compared(lake: Lake, output: Output, sink: Sink, origin: Origin) -> tuple[bool, str]:
-    """Whether a target holds what its table says, and a sentence; for sinks that tell a holding.
+    """True if a target holds what its table says, and a sentence; for sinks that tell a holding.
 
     Rows that wait in the table of undelivered ones may lack. A target that keeps the latest row
     of each key may hold more: those that a recompute gives no longer stay.

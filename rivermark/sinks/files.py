@@ -22,6 +22,7 @@ from pyspark.sql.types import ArrayType, MapType, StructType
 
 from rivermark.lake.archive import is_folder, move_folder
 from rivermark.lake.day_predicates import days_of
+from rivermark.lake.delta import damage_named
 from rivermark.lake.durable import sync_in
 from rivermark.lake.filesystem import filesystem, put_file
 from rivermark.lake.locks import commit_lock
@@ -107,7 +108,9 @@ class FileSink(Sink):
         is_ours = batch == context.origin.batch(batch.batch)
         kind = "json" if self.format == "jsonl" else self.format
         # Files and folders of a name that begins with `_` are passed over.
-        rows = dataset.dataset(path, filesystem=store, format=kind).count_rows()
+        files = dataset.dataset(path, filesystem=store, format=kind)
+        with damage_named(files):
+            rows = files.count_rows()
         is_moving = _content(store, f"{path}/{JOURNAL}") is not None
         is_moving |= _content(store, f"{path}/{LAST}") != last
         return Holding(batch.batch if is_ours else -1, None if is_moving else rows)

@@ -64,7 +64,7 @@ class KafkaSink(KafkaSinkOptions, Sink):
             )
 
     def holding(self, context: SinkContext) -> Holding | None:
-        """The batch that the topic holds by its consumer group; nobody counts its messages."""
+        """The batch that the topic holds by its consumer group; its messages are not counted."""
         if self.guarantee != "exactly once":
             return None
         require_kafka_client(f"reading {self.target}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, ClassVar, Final, NamedTuple
 
+from rivermark.connect.kafka import OF_REAL_TIME, check_settings
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
 from rivermark.model.names import check_topic
@@ -51,7 +52,7 @@ class RealTimeSink(Sink):
     Raises:
         DeclarationError: `every` is below 5 seconds; a column of `key` is not in the table; or the
             stream has several inputs or such sinks, another source, a table whose rows carry
-            their watermark, or keeps state.
+            their watermark, or keeps state; or a setting undoes a promise.
     """
 
     topic: str
@@ -70,6 +71,8 @@ class RealTimeSink(Sink):
         check_topic("sink", self.topic)
         if self.every < SHORTEST:
             raise DeclarationError(f"every {self.every}: at least {SHORTEST}")
+        names = {name.removeprefix("kafka."): value for name, value in self.settings.items()}
+        check_settings(f"sink '{self.topic}'", names, OF_REAL_TIME, known=())
 
     @property
     def target(self) -> str:

@@ -11,7 +11,12 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from rivermark.lake.delta import dataset_of, delta_table, read_batches
-from rivermark.lake.retention import oldest_retained, retention_of
+from rivermark.lake.retention import (
+    kept_since,
+    kept_since_in_words,
+    oldest_retained,
+    retention_of,
+)
 from rivermark.lake.statistics import row_count
 from rivermark.model.check import CheckResult
 from rivermark.model.errors import TableDamaged
@@ -41,11 +46,15 @@ def versions_readable(settings: Settings, table: Table, now: datetime) -> CheckR
             observed=f"version {version}, of {days:g} days ago, cannot be read: {reason}",
             numbers=numbers,
         )
+    since = kept_since(delta_table(lake.path(table)).metadata().configuration)
+    is_short = since is not None and since > now - retention_of(lake, table)
+    span = "that is kept" if is_short else f"of the last {days:g} days"
+    short = f"; {kept_since_in_words(lake.path(table))}" if is_short else ""
     return result(
         passed=rows == expected,
         observed=(
-            f"version {version}, the oldest of the last {days:g} days, was read: "
-            f"{rows:,} rows in {files:,} files, {expected:,} by its log"
+            f"version {version}, the oldest {span}, was read: "
+            f"{rows:,} rows in {files:,} files, {expected:,} by its log{short}"
         ),
         numbers=numbers | {"rows": rows, "files": files},
     )

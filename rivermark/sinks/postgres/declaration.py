@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rivermark.model.table import Table
     from rivermark.sinks.postgres.target import Target
 
-ASKED_SECONDS: Final = 5.0
+CHECK_PATIENCE: Final = 5.0
 """How long a check waits for a server that is away."""
 LONGEST_COLUMN: Final = 63
 """Bytes of a name that PostgreSQL keeps."""
@@ -107,14 +107,19 @@ class _PostgresSink(Sink):
     def holding(self, context: SinkContext) -> Holding | None:
         """Count the rows, by days where the table has some."""
         target, days = self._target(context.table), context.table.days
+        from rivermark.sinks.postgres.rows import rows_by_day
+
         session = Session(
-            self._database, f"rivermark {context.origin.stream}", reads=True, patience=ASKED_SECONDS
+            self._database,
+            f"rivermark {context.origin.stream}",
+            reads=True,
+            patience=CHECK_PATIENCE,
         )
         by_day = None if days is None or target.keys else days.column
         try:
             counted = session.run(
                 "count its rows",
-                lambda connection: target.holding(connection, context.origin, by_day),
+                lambda connection: rows_by_day(target, connection, context.origin, by_day),
             )
         finally:
             session.close()
@@ -132,11 +137,13 @@ class _PostgresSink(Sink):
     ) -> int | None:
         """Delete a person's rows there, with their tombstones and what resets have put aside."""
         target = self._target(context.table)
+        from rivermark.sinks.postgres.rows import erase_rows
+
         session = Session(self._database, f"rivermark {context.origin.stream}")
         try:
             return session.run(
                 "erase rows",
-                lambda connection: target.erase(connection, values, dry_run=dry_run),
+                lambda connection: erase_rows(target, connection, values, dry_run=dry_run),
             )
         finally:
             session.close()

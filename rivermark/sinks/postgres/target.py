@@ -6,12 +6,12 @@ batch of it. It is changed in the transaction that writes the batch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from psycopg import Connection
-from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
+from psycopg.sql import SQL, Composed, Identifier
 
 from rivermark.connect.postgres import columns_of, unwritable_columns
 from rivermark.model.errors import RivermarkError, TableSchemaMismatch
@@ -115,7 +115,7 @@ class Target:
             "SELECT relkind FROM pg_class WHERE oid = to_regclass(%s)",
             [self.table.as_string(connection)],
         ).fetchone()
-        if row is not None and (kind := KINDS.get(_text(row[0]))):
+        if row is not None and (kind := KINDS.get(text_of(row[0]))):
             return [f"it is a {kind}, and rows are written to tables: name the table behind it"]
         existing = columns_of(connection, self.table)
         wrong = [
@@ -242,62 +242,9 @@ class Target:
             )
         return [".".join((*self._schema, removed))]
 
-    def holding(self, connection: Connection, origin: Origin, day: str | None) -> list[Any]:
-        """The newest batch with the number of rows at it, by the date (UTC) of a column or alone.
 
-        One statement, so that no batch comes in between; nothing where a table is missing.
-        """
-        if not (exists(connection, self.table) and exists(connection, self.ledger)):
-            return []
-        by: Composable = SQL("NULL::date")
-        if day is not None:
-            kind = columns_of(connection, self.table).get(day, ("", False))[0]
-            in_utc = "({} AT TIME ZONE 'UTC')::date" if kind.startswith("timestamp") else "{}"
-            by = SQL(in_utc).format(Identifier(day))
-        return connection.execute(
-            SQL(
-                "WITH held AS (SELECT max(batch) AS batch FROM {ledger} WHERE target = {target} "
-                "AND generation = {generation}), counted AS "
-                "(SELECT {by} AS day, count(*) AS n FROM {table} GROUP BY 1) "
-                "SELECT coalesce(batch, -1), day, n FROM held LEFT JOIN counted ON true"
-            ).format(
-                ledger=self.ledger,
-                target=Literal(self._short),
-                generation=Literal(origin.generation),
-                by=by,
-                table=self.table,
-            )
-        ).fetchall()
-
-    def erase(
-        self, connection: Connection, values: Mapping[str, Sequence[str]], *, dry_run: bool
-    ) -> int:
-        """Delete the rows with one of the values, in what was put aside too; or count them."""
-        removed = connection.execute(
-            "SELECT relname FROM pg_class WHERE relnamespace = "
-            "(SELECT relnamespace FROM pg_class WHERE oid = to_regclass(%s)) "
-            "AND relkind = 'r' AND starts_with(relname, %s)",
-            [self.table.as_string(connection), f"{self._short}_removed_"],
-        )
-        archived = [self._identifier(_text(name)) for (name,) in removed]
-        total = 0
-        for table in (self.table, *([self.tombstones] if self.tombstones else []), *archived):
-            own = columns_of(connection, table)
-            conditions = [
-                SQL("{}::text = ANY({})").format(Identifier(name), Literal([*texts]))
-                for name, texts in values.items()
-                if name in own
-            ]
-            if conditions:
-                action = SQL("SELECT count(*) FROM" if dry_run else "DELETE FROM")
-                where = SQL(" OR ").join(conditions)
-                done = connection.execute(SQL("{} {} WHERE {}").format(action, table, where))
-                row = done.fetchone() if dry_run else None
-                total += done.rowcount if row is None else row[0]
-        return total
-
-
-def _text(value: str | bytes) -> str:
+def text_of(value: str | bytes) -> str:
+    """A name of the catalog: without an encoding of the database its bytes."""
     return value.decode() if isinstance(value, bytes) else value
 
 

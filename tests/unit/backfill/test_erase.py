@@ -24,7 +24,13 @@ from rivermark.backfill.erasure.person import person_of
 from rivermark.backfill.erasure.record import ERASURES
 from rivermark.backfill.pending import pending_days
 from rivermark.ingest.split_outcomes import INGEST_FILES
-from rivermark.model.errors import RivermarkError, StreamAlreadyRunning, WrongUse
+from rivermark.lake.time_travel import resolve_version
+from rivermark.model.errors import (
+    RivermarkError,
+    StreamAlreadyRunning,
+    VersionNotAvailable,
+    WrongUse,
+)
 from rivermark.model.stream import AnyStream
 from rivermark.monitor.checks.row_conservation import rows_accounted_for
 from rivermark.monitor.checks.version_retention import versions_readable
@@ -205,7 +211,12 @@ def check_erased(settings: Settings) -> None:
     conserved = rows_accounted_for(settings, RIDES)
     assert conserved.passed, conserved.observed
     for table in (RIDES.admitted, RIDES.raw, RIDERS):
-        assert versions_readable(settings, table, datetime.now(UTC)).passed
+        kept = versions_readable(settings, table, datetime.now(UTC))
+        assert kept.passed, kept.observed
+        assert "the oldest that is kept" in kept.observed
+        assert "a shorter retention, or an erasure, took those before" in kept.observed
+        with pytest.raises(VersionNotAvailable, match="an erasure, took those before"):
+            resolve_version(settings.lake(), table, 0)
     assert set(pending_days(settings.lake(), TAXI)) == {"taxi/riders", "taxi/totals"}
 
 

@@ -121,7 +121,7 @@ def test_r10_a_database_that_is_away_is_a_warning(
     world = World(tmp_path, APPEND)
     world.write(TWO_DAYS)
     monkeypatch.setenv("TEST_DATABASE", "host=127.0.0.1 port=1")
-    monkeypatch.setattr("rivermark.sinks.postgres.declaration.ASKED_SECONDS", 0.1)
+    monkeypatch.setattr("rivermark.sinks.postgres.declaration.CHECK_PATIENCE", 0.1)
 
     away = world.check()
 

@@ -106,3 +106,21 @@ def test_a_table_whose_rows_carry_their_watermark_is_refused_as_no_message_does(
 def test_a_refresh_is_refused() -> None:
     with pytest.raises(DeclarationError, match="in real time no state is kept"):
         stream(kind="refresh")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("group.id", "enable.auto.commit", "auto.offset.reset", "isolation.level"),
+        *("acks", "kafka.acks", "enable.idempotence", "transactional.id", "retries"),
+        *("value.deserializer", "key.serializer", "interceptor.classes", "bootstrap.servers"),
+    ],
+)
+def test_m045_settings_that_undo_what_is_promised_are_refused(name: str) -> None:
+    with pytest.raises(DeclarationError, match=r"sink 'fares': leave the setting '.*' out: "):
+        RealTimeSink(topic="fares", settings={name: "x"})
+
+
+def test_m045_settings_of_javas_client_are_taken() -> None:
+    for name in ("security.protocol", "ssl.truststore.location", "fetch.max.wait.ms", "linger.ms"):
+        RealTimeSink(topic="fares", settings={name: "x"})
