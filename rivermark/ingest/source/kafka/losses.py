@@ -14,7 +14,10 @@ CUT_OFF: Final = "offsets_cut_off"
 WHY: Final = {
     "topic_deleted": "the topic was deleted",
     "topic_made_again": "the topic was deleted and made again",
-    "offsets_deleted": "they were deleted before they were read, as by the topic's retention",
+    "offsets_deleted": (
+        "they were deleted before they were read, as by the topic's retention (marks of "
+        "transactions and messages of aborted ones count too, though they are no rows)"
+    ),
     CUT_OFF: "its log was cut off before them",
 }
 """The reasons for which a range is lost."""
