@@ -38,7 +38,7 @@ LIMITS = {
     "private names of Spark": 47,
     "docstrings that begin with a clause": 0,
     "modules that define the epoch": 1,
-    "small modules with one importer": 31,
+    "small modules with one importer": 32,
 }
 
 

@@ -15,6 +15,7 @@ from rivermark.monitor.checks.row_checks import (
     HAVE_DAYS,
     NONE_DROPPED,
     STATIC_UNIQUE,
+    TARGETS_HOLD,
     UNIQUE,
     late_share,
     quarantine_share,
@@ -23,9 +24,10 @@ from rivermark.monitor.checks.row_checks import (
     rows_have_days,
     rows_unique,
     static_rows_unique,
+    targets_hold,
+    tells_holding,
 )
 from rivermark.monitor.checks.row_conservation import ACCOUNTED_FOR, rows_accounted_for
-from rivermark.monitor.checks.target_rows import TARGETS_HOLD, targets_hold, tells_holding
 from rivermark.monitor.checks.version_retention import VERSIONS, versions_readable
 from rivermark.monitor.lag import KEEPS_UP, keeps_up
 

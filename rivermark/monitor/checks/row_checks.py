@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Final, cast
 
 from rivermark.backfill.late.merge_log import rows_merged
@@ -12,14 +13,19 @@ from rivermark.lake.snapshot import open_table
 from rivermark.lake.sql import query
 from rivermark.lake.statistics import row_count
 from rivermark.model.check import CheckResult
-from rivermark.model.stream import Ingest, Stream, table_of
+from rivermark.model.errors import RivermarkError
+from rivermark.model.sink import Origin, Sink
+from rivermark.model.stream import Ingest, Output, Stream, table_of
 from rivermark.model.table import Table
 from rivermark.monitor.checks.known_unique import KnownUnique
 from rivermark.monitor.process_metrics import metrics_of_streams
 from rivermark.runtime.batch_metrics import WITHOUT_A_DAY
+from rivermark.runtime.checkpoint.generation import read_generation
 from rivermark.runtime.checkpoint.undelivered import undelivered_tables
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.settings import Settings
+from rivermark.sinks.comparison import compared
+from rivermark.sinks.output import sinks_of
 from rivermark.sinks.undelivered import waiting_in
 
 FEW_LATE: Final = "few_rows_are_late"
@@ -30,6 +36,10 @@ NONE_DROPPED: Final = "no_row_is_late_downstream"
 HAVE_DAYS: Final = "every_row_has_a_day"
 DELIVERED: Final = "every_row_is_delivered"
 EXAMPLES: Final = 10
+TARGETS_HOLD: Final = "targets_hold_their_rows"
+TRIES: Final = 3
+"""A batch or a recompute that comes between the two counts makes them differ for a moment."""
+PAUSE_SECONDS: Final = 1.0
 
 
 def rows_delivered(settings: Settings, stream: Stream) -> CheckResult:
@@ -51,6 +61,53 @@ def rows_delivered(settings: Settings, stream: Stream) -> CheckResult:
         observed=f"{counts} were not delivered{shown}. When they can be: rivermark dead-letters "
         f"send {stream.name}",
     )
+
+
+def tells_holding(output: Output) -> bool:
+    """True if any target of an output beside its table says what it holds."""
+    return any(type(sink).holding is not Sink.holding for sink in sinks_of(output)[1:])
+
+
+def targets_hold(settings: Settings, stream: Stream, output: Output) -> CheckResult:
+    """True if each target that says what it holds has the rows of the table, but undelivered ones.
+
+    One that cannot be asked has failed, as a warning.
+    """
+    generation = read_generation(settings.lake(), stream, unfinished=True)
+    if generation is None:
+        return CheckResult(
+            name=TARGETS_HOLD, severity="critical", passed=True, observed="it has not run yet"
+        )
+    origin = generation.origin(stream, "checks")
+    said: list[str] = []
+    wrong = unanswered = False
+    for sink in sinks_of(output)[1:]:
+        if type(sink).holding is Sink.holding:
+            continue
+        try:
+            is_right, sentence = _compared(settings, output, sink, origin)
+        except RivermarkError as error:
+            unanswered = True
+            said.append(f"{sink.target} could not be asked: {error}")
+            continue
+        wrong |= not is_right
+        said.append(sentence)
+    return CheckResult(
+        name=TARGETS_HOLD,
+        severity="critical" if wrong else "warning",
+        passed=not (wrong or unanswered),
+        observed="; ".join(said)
+        + (f". To write every row again: rivermark reset {stream.name}" if wrong else ""),
+    )
+
+
+def _compared(settings: Settings, output: Output, sink: Sink, origin: Origin) -> tuple[bool, str]:
+    for _ in range(TRIES - 1):
+        is_right, sentence = compared(settings.lake(), output, sink, origin)
+        if is_right:
+            return is_right, sentence
+        time.sleep(PAUSE_SECONDS)
+    return compared(settings.lake(), output, sink, origin)
 
 
 def late_share(settings: Settings, ingest: Ingest) -> CheckResult:

@@ -275,4 +275,3 @@ def _lacks_rows(path: str, version: int, restored: int) -> bool:
         elif holding & removed:
             holding = (holding - removed) | added
     return not holding <= set(delta_table(path).get_add_actions()["path"].to_pylist())
-

@@ -14,7 +14,7 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.model.check import CheckResult
 from rivermark.monitor.checks.registry import checks_of_stream
-from rivermark.monitor.checks.target_rows import TARGETS_HOLD
+from rivermark.monitor.checks.row_checks import TARGETS_HOLD
 from rivermark.runtime.checkpoint.generation import open_generation
 from rivermark.settings import Settings
 from rivermark.sinks.output import OutputWriter

@@ -31,7 +31,7 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rivermark.monitor.checks.target_rows.PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("rivermark.monitor.checks.row_checks.PAUSE_SECONDS", 0.0)
 
 
 def sql(text: str) -> None:
@@ -131,7 +131,7 @@ def test_r10_a_database_that_is_away_is_a_warning(
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
 def test_r10_files_that_are_gone_are_told(tmp_path: Path, kind: str) -> None:
-    sink = FileSink(format=kind)  # type: ignore[arg-type]
+    sink = FileSink(format=kind)
     world = World(tmp_path, sink)
     world.write(TWO_DAYS, fares(), fares((4, 4.0)))
     assert world.check().passed, world.check().observed
