@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from rivermark import Output, Sink, Stream, Table
+from rivermark import Output, Stream, Table
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.model.check import CheckResult
@@ -17,6 +17,7 @@ from rivermark.monitor.checks.registry import checks_of_stream
 from rivermark.monitor.checks.row_checks import TARGETS_HOLD
 from rivermark.runtime.checkpoint.generation import open_generation
 from rivermark.settings import Settings
+from rivermark.sinks import Sink
 from rivermark.sinks.output import OutputWriter
 from tests.unit.sinks.conftest import FARES, NOON
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from rivermark import FileSink, PostgresAppend, PostgresUpsert
 from rivermark.backfill.erasure.person import Person
 from rivermark.lake.system_tables import rows_of
 from rivermark.model.errors import CheckpointIncompatible
+from rivermark.sinks import FileSink, PostgresAppend, PostgresUpsert
 from rivermark.sinks.output import replace_in_others
 from tests.unit.sinks.conftest import DAY, FARES, NOON, connected, context, fares
 from tests.unit.sinks.target_world import TIMED, World
