@@ -74,6 +74,7 @@ def tables(spark: SparkSession, settings: Settings) -> list[list[tuple[object, .
     return [ordered(rows(spark, settings, table)) for table in (READINGS.admitted, *WINDOWS.tables)]
 
 
+@pytest.mark.long
 def test_what_is_done_with_a_large_day_is_what_is_done_with_a_small_one(
     spark: SparkSession, homes: list[Settings], monkeypatch: pytest.MonkeyPatch
 ) -> None:

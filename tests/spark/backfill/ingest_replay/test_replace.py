@@ -48,6 +48,7 @@ def land(landing: Landing) -> None:
     landing.put(f"{FOLDER}/3.json", reading(6, "s4"), reading(TWO_DAYS, "s5"))
 
 
+@pytest.mark.long
 def test_what_is_large_is_decided_replaced_and_undone_by_tasks(
     spark: SparkSession, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
