@@ -15,6 +15,7 @@ from rivermark.backfill.erasure.person import Person
 from rivermark.lake.system_tables import rows_of
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.sinks import FileSink, PostgresAppend, PostgresUpsert
+from rivermark.sinks.file_drafts import Format
 from rivermark.sinks.output import replace_in_others
 from tests.unit.sinks.conftest import DAY, FARES, NOON, connected, context, fares
 from tests.unit.sinks.target_world import TIMED, World
@@ -130,7 +131,7 @@ def test_r10_a_database_that_is_away_is_a_warning(
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
-def test_r10_files_that_are_gone_are_told(tmp_path: Path, kind: str) -> None:
+def test_r10_files_that_are_gone_are_told(tmp_path: Path, kind: Format) -> None:
     sink = FileSink(format=kind)
     world = World(tmp_path, sink)
     world.write(TWO_DAYS, fares(), fares((4, 4.0)))
