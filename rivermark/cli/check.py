@@ -71,7 +71,7 @@ def declared_streams(
             return [], [*faults, error]
     if faults:
         return [], [*faults]
-    return selected(declared, names, groups), []
+    return selected(declared, names, groups), [*declared.left_out()]
 
 
 def faults_on_empty_tables(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import is_dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from types import NoneType, UnionType
@@ -38,6 +39,7 @@ from pyspark.sql.types import (
 from rivermark.model.column_type import ColumnType
 from rivermark.model.ddl import data_type
 from rivermark.model.errors import DeclarationError
+from rivermark.model.place import caller
 
 PLAIN: Final[dict[type, DataType]] = {
     bool: BooleanType(),
@@ -89,8 +91,10 @@ def schema_of(record: type[msgspec.Struct]) -> StructType:
     ColumnType says otherwise, and must for a Decimal; `Annotated` with a text describes the column.
 
     Raises:
-        DeclarationError: A field's type has no column type; the message names the field.
+        DeclarationError: It is no Struct's class, or a field's type has no column type; the message
+            names the field.
     """
+    _check_record(record)
     hints = get_type_hints(record, include_extras=True)
     return StructType(
         [
@@ -117,6 +121,19 @@ def _comment(hint: Any) -> dict[str, str] | None:
     return {"comment": texts[-1]} if texts else None
 
 
+def _check_record(record: object) -> None:
+    """Refuse what is no Struct's class."""
+    if isinstance(record, msgspec.Struct):
+        name = type(record).__name__
+        fault = f"a table is made of the class {name}, not of an object of it"
+        raise DeclarationError(fault).at(caller())
+    if not (isinstance(record, type) and issubclass(record, msgspec.Struct)):
+        name = getattr(record, "__name__", type(record).__name__)
+        raise DeclarationError(
+            f"{name} is no record: write its class as `class {name}(msgspec.Struct, frozen=True)`"
+        ).at(caller())
+
+
 def _column(hint: Any, where: str) -> DataType:
     """The column type of a type hint; `where` begins the error."""
     hint, _ = _without_none(hint)
@@ -139,6 +156,8 @@ def _column(hint: Any, where: str) -> DataType:
     if hint in PLAIN:
         return PLAIN[hint]
     name = getattr(hint, "__name__", hint)
+    if is_dataclass(hint):
+        raise DeclarationError(f"{where}: {name} is a dataclass; write it as a msgspec.Struct")
     like = "decimal(12,2)" if hint is Decimal else "string"
     raise DeclarationError(
         f"{where}: no column type is known for {name}; name one, as in "

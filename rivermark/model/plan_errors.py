@@ -16,6 +16,13 @@ NEAREST: Final = 3
 CALL_SITE: Final = re.compile(r"(.+):(\d+)")
 BEHIND: Final = re.compile(r"\s*(SQLSTATE: \w+|; line \d+ pos \d+|;?\n).*", re.DOTALL)
 """What follows the sentence in a message: a code, a place in SQL, the plan."""
+ON_STREAM: Final = "CALL_ON_STREAMING_DATASET_UNSUPPORTED"
+START: Final = "writeStream.start"
+"""Spark's advice to who runs the rows of a stream as if they were a table."""
+RUNS: Final = (
+    "it runs its input, as count(), collect(), toPandas(), show() and write do: return a DataFrame "
+    "that is made of the inputs, and leave it to the stream to run that"
+)
 
 
 def plan_fault(error: PySparkException) -> str:
@@ -26,6 +33,8 @@ def plan_fault(error: PySparkException) -> str:
         near = QUOTED.findall(parameters.get("proposal", ""))
         known = f" near it are {', '.join(near[:NEAREST])}" if near else ""
         return f"there is no column '{name}'{did_you_mean(name, near) or ';'}{known}".rstrip(";")
+    if condition == ON_STREAM or START in str(error):
+        return RUNS
     message = BEHIND.sub("", str(error).strip().removeprefix(f"[{condition}] "))
     return message.rstrip(". ") or condition
 

@@ -9,7 +9,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 import msgspec
-from pyspark.sql.types import DateType, StructType, TimestampType
+from pyspark.sql.types import DataType, DateType, LongType, StructType, TimestampType
 
 from rivermark.model.columns import TextOr, described, schema_of
 from rivermark.model.ddl import struct_type
@@ -173,9 +173,13 @@ class Table:
                     "versions: declare `retention`, a timedelta"
                 )
         if self.event_time and not isinstance(types[self.event_time], TimestampType):
-            raise DeclarationError(f"table '{self.name}': '{self.event_time}' is not a timestamp")
+            raise DeclarationError(
+                f"table '{self.name}': '{self.event_time}' is not a timestamp"
+                f"{_instant(self.event_time, types[self.event_time])}"
+            )
         if self.days and not isinstance(types.get(self.days.column), TimestampType | DateType):
-            near = "" if self.days.column in types else did_you_mean(self.days.column, types)
+            column, own = self.days.column, types.get(self.days.column)
+            near = _instant(column, own) if own else did_you_mean(column, types)
             raise DeclarationError(
                 f"table '{self.name}': '{self.days.column}' is not a timestamp or date column{near}"
             )
@@ -213,3 +217,13 @@ class Table:
             days=days,
             personal=personal,
         )
+
+
+def _instant(column: str, kind: DataType) -> str:
+    """The rest of a sentence on a column that should be an instant, and is a number."""
+    if not isinstance(kind, LongType):
+        return ""
+    return (
+        f" but a {kind.simpleString()}: write `{column}: Millis` in its record, which is "
+        "rivermark.process.Millis, or timestamp in its schema"
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rivermark.model.declared import place_of
@@ -92,6 +92,20 @@ class Topology:
                     "are updated by key: rows that it has read would change. Look the table up "
                     "whole (static=...), or read what it is made from"
                 ).at(place_of(stream))
+
+    def left_out(self) -> Iterator[DeclarationError]:
+        """Inputs that no stream of the topology writes: they would stay empty."""
+        for stream in self.streams:
+            if not isinstance(stream, Stream):
+                continue
+            for how, tables in (("reads", stream.reads), ("looks up", stream.static)):
+                for name in (table_of(each).name for each in tables):
+                    if name not in self._writer:
+                        yield DeclarationError(
+                            f"stream '{stream.name}' {how} '{name}', which no stream of the "
+                            "topology writes: it would stay empty; add the stream that writes it "
+                            "to Topology(...), or to the streams of its domain"
+                        ).at(place_of(stream))
 
     def upstreams(self, stream: AnyStream) -> list[AnyStream]:
         """The streams whose tables this one reads, in the order of its declaration."""

@@ -105,7 +105,12 @@ class KeyedProcess(Generic[Event, Out]):
         object.__setattr__(self, name, value)
 
     def open(self) -> None:
-        """Prepare what a worker needs once, such as a client; nothing by default."""
+        """Prepare what a task needs, once in each task of each batch; nothing by default.
+
+        In a stream that is once for each part of the state, over a table for each bucket. What is
+        dear, such as a client, a function of a module with `functools.cache` makes once, and keeps
+        for as long as its worker lives.
+        """
 
     def close(self) -> None:
         """Release what `open` prepared; nothing by default."""

@@ -70,7 +70,10 @@ class RealTimeSink(Sink):
     def __post_init__(self) -> None:
         check_topic("sink", self.topic)
         if self.every < SHORTEST:
-            raise DeclarationError(f"every {self.every}: at least {SHORTEST}")
+            raise DeclarationError(
+                f"sink of topic '{self.topic}': `every` is {self.every}, the time between two "
+                f"checkpoints; Spark allows {SHORTEST} at least"
+            )
         names = {name.removeprefix("kafka."): value for name, value in self.settings.items()}
         check_settings(f"sink '{self.topic}'", names, OF_REAL_TIME, known=())
 

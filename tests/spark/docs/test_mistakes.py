@@ -113,6 +113,12 @@ CHECKED: dict[str, Callable[[], AnyStream]] = {
     "a division": lambda: sales(build=computed("total / order_id")),
     "an element of a list": lambda: sales(build=computed("size(array(array(region)[1]))")),
     "the time of computing": lambda: sales(build=computed("unix_timestamp(now())")),
+    "rows that are counted in `build`": lambda: sales(
+        build=lambda rows: sales_per_quarter(rows.limit(rows.count()))
+    ),
+    "rows that are taken out of Spark in `build`": lambda: sales(
+        build=lambda rows: sales_per_quarter(rows).where(F.lit(len(rows.collect()) > 0))
+    ),
     "the first rows": lambda: sales(build=lambda rows: sales_per_quarter(rows.limit(5))),
     "a column in a suite's SQL": lambda: sales(
         suite=Suite(expectations=(expect.no_rows_where("sale < 0", name="no refunds"),))
@@ -128,11 +134,20 @@ def sentences(stream: AnyStream, inputs: EmptyInputs) -> str:
     return " ".join(AT.sub("", str(fault)) for fault in faults)
 
 
+def left_out() -> str:
+    """The text of a lookup whose ingest was forgotten in the topology."""
+    stores = orders(name="cafe/stores", kind="lookup", keys=("order_id",), lateness=None)
+    joined = sales(static=(stores,), build=lambda rows, stores: rows)
+    (fault,) = Topology([orders(), joined]).left_out()
+    return AT.sub("", str(fault))
+
+
 def test_a_mistake_that_spark_finds_gets_the_text_of_the_page(
     spark: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     inputs = EmptyInputs(spark, tmp_path)
     texts = {mistake: sentences(make(), inputs) for mistake, make in CHECKED.items()}
+    texts["a lookup that is in no topology"] = left_out()
 
     assert texts == rows_of(PAGE.read_text(), "By `rivermark check`")
     assert sentences(orders(), inputs) == sentences(sales(), inputs) == ""
@@ -222,3 +237,4 @@ if __name__ == "__main__":
     for mistake, make in CHECKED.items():
         text = sentences(make(), EmptyInputs(session, settings.home))
         sys.stdout.write(f"| {mistake} | {text} |\n")
+    sys.stdout.write(f"| a lookup that is in no topology | {left_out()} |\n")

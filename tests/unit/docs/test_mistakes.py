@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
@@ -22,7 +22,19 @@ from pyspark.sql.classic.column import Column
 from pyspark.sql.types import LongType
 from typer.testing import CliRunner
 
-from rivermark import Contract, Daily, Domain, Field, Output, Rule, Stream, Suite, Topology, expect
+from rivermark import (
+    Contract,
+    Daily,
+    Domain,
+    Field,
+    Output,
+    Rule,
+    Stream,
+    Suite,
+    Table,
+    Topology,
+    expect,
+)
 from rivermark.backfill.as_of import parse_day
 from rivermark.cli import deployment
 from rivermark.cli.deployment import settings_for
@@ -86,6 +98,11 @@ def circle() -> None:
 def lookup_read_by_stream() -> None:
     stores = orders(kind="lookup", keys=("order_id",), lateness=None)
     sales(reads=(stores,))
+
+
+@dataclass
+class Sale:
+    region: str
 
 
 DECLARED: dict[str, Callable[[], object]] = {
@@ -162,6 +179,14 @@ DECLARED: dict[str, Callable[[], object]] = {
     "a clock of windows that is none": lambda: Tumbling(AHEAD, clock="wall"),  # type: ignore[arg-type]
     "a count window of a text": lambda: Counting("3"),  # type: ignore[arg-type]
     "a sink's format": lambda: Output(sales_table(), sinks=(FileSink(format="parquett"),)),  # type: ignore[arg-type]
+    "a table of a dataclass": lambda: Table.of(Sale, name="cafe/all", description="All."),  # type: ignore[arg-type]
+    "a table of an object": lambda: Table.of(Order(1, 2), name="cafe/all", description="All."),  # type: ignore[arg-type]
+    "a number for an instant": lambda: Table.of(
+        Order, name="cafe/all", description="All.", event_time="at"
+    ),
+    "days of a number": lambda: Table.of(
+        Order, name="cafe/all", description="All.", days=Daily("at", date(2026, 11, 1))
+    ),
 }
 
 
