@@ -32,8 +32,8 @@ from confluent_kafka.cimpl import NewTopic
 from bench.figures import load, options_of, report
 from bench.latency import percentiles, started
 from bench.process_tree import TreeMeter, end_tree, start_measured
-from rivermark.runtime.query.real_time import FOLDER
 from rivermark.settings import Settings
+from rivermark.sinks.real_time import REAL_TIME
 from rivermark.testing.landing.json_lines import json_line
 from rivermark.testing.landing.writer import land
 from setup.kafka_broker import Broker
@@ -171,7 +171,7 @@ def measure(home: Path, broker: Broker, options: Any) -> dict[str, float]:
         first.setdefault(sequence, (seen, due))
     warm = began + options.warm
     expected = -(-round(options.rate * whole) // BEYOND)
-    ended = [f.stat().st_mtime for f in home.glob(f"**/{FOLDER}/commits/[0-9]*")]
+    ended = [f.stat().st_mtime for f in home.glob(f"**/{REAL_TIME}/commits/[0-9]*")]
     measured = [seen for seen, due in first.values() if due >= warm]
     return {
         "rate_per_s": options.rate,

@@ -98,8 +98,9 @@ def test_a_static_table_that_would_repeat_rows_is_refused_before_a_message_is_se
     )
     real_time = real_time_of(stream)
     assert real_time is not None
-    static = StaticTables(settings.lake(), stream)
-    query = RealTimeQuery(spark, stream, real_time, static, str(settings.home / "checkpoint"))
+    lake = settings.lake()
+    checkpoint = str(settings.home / "checkpoint")
+    query = RealTimeQuery(spark, stream, real_time, StaticTables(lake, stream), lake, checkpoint)
 
     with pytest.raises(KeysNotUnique, match="sensor=s1 2 times"):
         query.settle()
