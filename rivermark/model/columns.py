@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import is_dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from types import NoneType, UnionType
@@ -123,15 +122,13 @@ def _comment(hint: Any) -> dict[str, str] | None:
 
 def _check_record(record: object) -> None:
     """Refuse what is no Struct's class."""
+    if isinstance(record, type) and issubclass(record, msgspec.Struct):
+        return
+    name = getattr(record, "__name__", type(record).__name__)
+    fault = f"{name} is no record: write its class as `class {name}(msgspec.Struct, frozen=True)`"
     if isinstance(record, msgspec.Struct):
-        name = type(record).__name__
         fault = f"a table is made of the class {name}, not of an object of it"
-        raise DeclarationError(fault).at(caller())
-    if not (isinstance(record, type) and issubclass(record, msgspec.Struct)):
-        name = getattr(record, "__name__", type(record).__name__)
-        raise DeclarationError(
-            f"{name} is no record: write its class as `class {name}(msgspec.Struct, frozen=True)`"
-        ).at(caller())
+    raise DeclarationError(fault).at(caller())
 
 
 def _column(hint: Any, where: str) -> DataType:
@@ -156,8 +153,6 @@ def _column(hint: Any, where: str) -> DataType:
     if hint in PLAIN:
         return PLAIN[hint]
     name = getattr(hint, "__name__", hint)
-    if is_dataclass(hint):
-        raise DeclarationError(f"{where}: {name} is a dataclass; write it as a msgspec.Struct")
     like = "decimal(12,2)" if hint is Decimal else "string"
     raise DeclarationError(
         f"{where}: no column type is known for {name}; name one, as in "

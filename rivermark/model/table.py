@@ -220,10 +220,7 @@ class Table:
 
 
 def _instant(column: str, kind: DataType) -> str:
-    """The rest of a sentence on a column that should be an instant, and is a number."""
-    if not isinstance(kind, LongType):
-        return ""
-    return (
-        f" but a {kind.simpleString()}: write `{column}: Millis` in its record, which is "
-        "rivermark.process.Millis, or timestamp in its schema"
-    )
+    """The rest of a sentence on a number that should be an instant."""
+    words = f" but a bigint: write `{column}: Millis` in its record, which is "
+    words += "rivermark.process.Millis, or timestamp in its schema"
+    return words if isinstance(kind, LongType) else ""
