@@ -34,7 +34,7 @@ LIMITS = {
     "lines": 75_170,
     "modules": 609,
     "modules above 300 lines": 19,
-    "lines that the admission function imports": 9_210,
+    "lines that the admission function imports": 9_200,
     "private names of Spark": 47,
     "docstrings that begin with a clause": 0,
     "modules that define the epoch": 1,
