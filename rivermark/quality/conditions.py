@@ -97,9 +97,9 @@ class Conditions:
         if not expressions:
             return pa.table({})
         # Where no column is read, there is still a row for each.
-        sent = decoded(rows.select(list(self.columns)))
+        sent = rows.select(list(self.columns))
         sent = sent.append_column(PLACE, pa.array(np.arange(rows.num_rows)))
-        sent, constants = _without_constants(sent)
+        sent, constants = _without_constants(decoded(sent))
         try:
             made = select(sent, constants, [*expressions.values(), PLACE])
         except duckdb.OutOfMemoryException:
