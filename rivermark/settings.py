@@ -55,7 +55,9 @@ class Settings(BaseSettings):
     has to look, with the incident and the message as two further arguments; in the environment it
     is a JSON list (`RIVERMARK_NOTIFY_COMMAND='["mail-me", "--urgent"]'`). `batch_bytes` are those
     for each core, as text, that close a planned batch of an ingest where its source does not say;
-    up to `driver_bytes` (16 MiB) the driver admits itself, without a job. `durable`: what is
+    up to `driver_bytes` the driver works by itself, without a job of tasks that write: it admits so
+    many bytes as text (16 MiB where it is not set), and collects what is made of as large files of
+    tables (64 MiB). `durable`: what is
     committed has reached the disk; without it a power failure may take the commits of the last half
     minute, and leave empty files in their place, which stop their streams. `pages_port` is that of
     the dashboard, failing rows and Data Docs beside the UI, on 127.0.0.1, and `pages_url` how links

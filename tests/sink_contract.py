@@ -16,11 +16,14 @@ from rivermark.lake.append.table_files import TableFiles
 from rivermark.lake.lake import Lake
 from rivermark.lake.rows_in_files import InFiles
 from rivermark.lake.schema import create_table
+from rivermark.model.rows import Rows
 from rivermark.model.sink import BatchIdentity, Sink, SinkContext, SinkWriter
 from rivermark.sinks.delta_append import DeltaAppend
 from tests.kills import Killer
 from tests.unit.sinks.conftest import DAY, FARES, NOON, by_ride, context, fares, two_days
 
+LARGE = False
+"""Whether all rows come in files, as those of batches do that are too large for the driver."""
 EARLIER = fares((1, 0.5), at=NOON - timedelta(hours=1))
 
 
@@ -60,26 +63,34 @@ class Target:
     def write(self, rows: pa.Table, batch: int) -> None:
         """Write a batch in a run of its own."""
         writer = self.open()
-        writer.write(rows, self.batch(batch))
+        writer.write(self.given(rows), self.batch(batch))
         # A process that is killed closes nothing.
         writer.close()
 
-    def write_in_files(self, rows: pa.Table, batch: int) -> None:
-        """Write a batch too large for the driver: a file for each row, in the table if it is so."""
+    def given(self, rows: pa.Table) -> Rows:
+        """Rows as a writer is given them."""
+        return self.in_files(rows) if LARGE else rows
+
+    def in_files(self, rows: pa.Table) -> InFiles:
+        """Rows too many for the driver: a file for each, in the table if that is their sink's."""
         lake, table = Lake(self.where.root), self.where.table
         folder = lake.path(table) if isinstance(self.sink, DeltaAppend) else f"{lake.root}/large"
         Path(folder).mkdir(parents=True, exist_ok=True)
         files = TableFiles(folder, features_for(rows.schema), {})
         adds = [add for n in range(rows.num_rows) for add in files.write(rows.slice(n, 1))]
+        return InFiles(folder, table, adds)
+
+    def write_in_files(self, rows: pa.Table, batch: int) -> None:
+        """Write a batch too large for the driver."""
         writer = self.open()
-        assert writer.write(InFiles(folder, table, adds), self.batch(batch)) in (0, rows.num_rows)
+        assert writer.write(self.in_files(rows), self.batch(batch)) in (0, rows.num_rows)
         writer.close()
 
     def replace(self, rows: pa.Table) -> None:
         """Replace a day as a recompute does: of a sink that skips nothing is called."""
         if not self.keeps_all:
             writer = self.open()
-            assert writer.replace(rows, [DAY], "20240301-a") == rows.num_rows
+            assert writer.replace(self.given(rows), [DAY], "20240301-a") == rows.num_rows
             writer.close()
 
     def after_reset(self) -> Target:
@@ -117,8 +128,8 @@ class SinkContract(ABC):
     def test_a_batch_that_is_written_again_is_there_once(self, new_target: NewTarget) -> None:
         target = new_target()
         writer = target.open()
-        assert writer.write(two_days(), target.batch(0)) == 2
-        writer.write(two_days(), target.batch(0))
+        assert writer.write(target.given(two_days()), target.batch(0)) == 2
+        writer.write(target.given(two_days()), target.batch(0))
         writer.close()
         target.write(two_days(), 0)
 
@@ -130,7 +141,7 @@ class SinkContract(ABC):
         writer = target.open()
         assert writer.last() is None
         for number in (0, 1):
-            writer.write(fares((number, 1.0)), target.batch(number))
+            writer.write(target.given(fares((number, 1.0))), target.batch(number))
             assert not knows or writer.last() == target.batch(number)
         writer.close()
 

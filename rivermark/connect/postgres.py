@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -204,14 +206,43 @@ class Session:
                 passes = error.sqlstate in PASSING or (is_lost and refused < 2)
                 self.close()
                 if not passes or time.monotonic() > until:
-                    said = error.diag.message_primary or str(error).strip()
-                    # Not chained: its details hold values of the rows.
-                    said = f"{what} at {self._database}: {said}"
-                    raise ServiceFailed(said, str(self._database)) from None
+                    raise self._failed(what, error) from None
             except BaseException:
                 self.close()
                 raise
             time.sleep(PAUSE_SECONDS)
+
+    @contextmanager
+    def transaction(self, what: str) -> Iterator[Connection]:
+        """A transaction for a block, which is not done again; raises as `run` does."""
+        import psycopg
+
+        self.run(what, lambda _: None)
+        connection = self._open()
+        try:
+            with connection.transaction():
+                connection.execute(self._settled)
+                yield connection
+        except psycopg.Error as error:
+            self.close()
+            raise self._failed(what, error) from None
+        except BaseException:
+            self.close()
+            raise
+
+    def _failed(self, what: str, error: Error) -> ServiceFailed:
+        said = error.diag.message_primary or str(error).strip()
+        # Not chained: its details hold values of the rows.
+        return ServiceFailed(f"{what} at {self._database}: {said}", str(self._database))
+
+    def for_tasks(self) -> Session:
+        """One like it for another process, where no variable or file of this one is to be had."""
+        known = self._open().info
+        made = copy(self)
+        made._connection = None
+        made._settings = {**self._settings, **known.get_parameters(), "password": known.password}
+        made._settings.pop("service", None)
+        return made
 
     def close(self) -> None:
         """Close the connection; the next action makes another one."""

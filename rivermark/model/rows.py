@@ -7,7 +7,7 @@ with them it does piece by piece, so that no batch has to fit into the driver's 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -97,3 +97,17 @@ class Collected(BatchRows):
 def as_rows(rows: Rows) -> BatchRows:
     """Rows as a sink works with them, whatever it was given."""
     return rows if isinstance(rows, BatchRows) else Collected(rows)
+
+
+def in_pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Rows that come to a task in small batches, in pieces."""
+    held: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        held.append(batch)
+        count += batch.num_rows
+        if count >= PIECE:
+            yield pa.Table.from_batches(held)
+            held, count = [], 0
+    if count:
+        yield pa.Table.from_batches(held)

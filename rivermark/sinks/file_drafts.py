@@ -18,7 +18,7 @@ from rivermark.lake.day_predicates import in_days, is_date
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.schema import arrow_schema
 from rivermark.model.json_text import json_text
-from rivermark.model.rows import PIECE, BatchRows
+from rivermark.model.rows import BatchRows, in_pieces
 from rivermark.model.table import Table
 from rivermark.sinks.python_rows import python_rows
 
@@ -91,21 +91,10 @@ class Drafts:
 def _by_task(drafts: Drafts, name: str, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Write a partition in pieces, under names of their own."""
     stem, kind = name.rsplit(".", 1)
-    for piece in _pieces(rows):
+    for piece in in_pieces(rows):
         own = f"{stem}-{uuid4().hex}.{kind}"
         made = [{"name": each.name, "rows": each.rows} for each in drafts.write(piece, own)]
         yield pa.RecordBatch.from_pylist(made, pa.schema({"name": pa.string(), "rows": pa.int64()}))
-
-
-def _pieces(rows: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    held: list[pa.RecordBatch] = []
-    for batch in rows:
-        held.append(batch)
-        if sum(each.num_rows for each in held) >= PIECE:
-            yield pa.Table.from_batches(held)
-            held = []
-    if held:
-        yield pa.Table.from_batches(held)
 
 
 def batches(source: dataset.Dataset, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

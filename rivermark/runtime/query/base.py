@@ -31,6 +31,7 @@ from rivermark.runtime.checkpoint.power_failure import CheckpointSync, drop_torn
 from rivermark.runtime.checkpoint.state_paths import correct_state_paths
 from rivermark.runtime.query.trigger_policy import Trigger
 from rivermark.runtime.spark.foreach_batch import take_batches
+from rivermark.runtime.spark.input_size import chosen_bytes
 from rivermark.runtime.spark.manual_clock import QueryClock, start_clocked
 from rivermark.settings import Settings
 
@@ -111,7 +112,10 @@ class QueryHost(ABC):
         self.checkpoint = check_checkpoint(self.lake, stream, self.origin)
         self._checkpoint_sync = CheckpointSync(self.checkpoint)
         check_positions(self.lake, stream, self.generation.number)
-        self.conf = {"spark.sql.shuffle.partitions": str(self.generation.shuffle_partitions)}
+        self.conf = {
+            "spark.sql.shuffle.partitions": str(self.generation.shuffle_partitions),
+            **chosen_bytes(settings),
+        }
         self.trigger = Trigger(settings.trigger_seconds)
         self.watermark = Watermark()
         self.backlog: Backlog | None = None

@@ -12,10 +12,10 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from rivermark.runtime.spark.input_size import fits_driver
+from rivermark.runtime.spark.input_size import DRIVER_BYTES, driver_bytes, fits_driver
 
 DRIVER_ROWS: Final = 200_000
-"""Up to so many rows that were counted are collected by the driver."""
+"""Up to so many rows that were counted are collected by a driver of the usual bytes."""
 MOST_PARTITIONS: Final = 1 << 20
 """More than any batch has: to coalesce to so many joins none."""
 TOO_LARGE: Final = "spark.driver.maxResultSize"
@@ -43,7 +43,8 @@ def computed(
     # stream whose event time carries a watermark; one that is coalesced has no order.
     kept = frame.coalesce(MOST_PARTITIONS).persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        if grows and _count(kept) <= DRIVER_ROWS:
+        most = DRIVER_ROWS * driver_bytes(frame.sparkSession) // DRIVER_BYTES
+        if grows and _count(kept) <= most:
             yield kept.toArrow()
         else:
             yield kept

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from rivermark.runtime.spark.version import is_known_version
+from rivermark.settings import Settings
 
 DRIVER_BYTES: Final = 64 * 1024 * 1024
 """Up to so many bytes of input files the rows of a batch are collected by the driver."""
+CHOSEN: Final = "spark.rivermark.driver.bytes"
+"""The query's setting of so many, or of those that were chosen."""
 
 
 def input_bytes(frame: DataFrame) -> int | None:
@@ -34,4 +37,15 @@ def fits_driver(frame: DataFrame) -> bool:
     most of what a small batch costs.
     """
     size = input_bytes(frame)
-    return size is not None and size <= DRIVER_BYTES
+    return size is not None and size <= driver_bytes(frame.sparkSession)
+
+
+def driver_bytes(spark: SparkSession) -> int:
+    """The bytes of input files up to which the driver collects, in a query of that session."""
+    return int(spark.conf.get(CHOSEN, "") or DRIVER_BYTES)
+
+
+def chosen_bytes(settings: Settings) -> dict[str, str]:
+    """The setting of a query."""
+    most = DRIVER_BYTES if settings.driver_bytes is None else settings.driver_bytes
+    return {CHOSEN: str(most)}

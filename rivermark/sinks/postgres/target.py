@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from hashlib import sha256
 from typing import Final, NamedTuple
 
 from psycopg import Connection
@@ -66,6 +67,11 @@ class Target:
 
     def _identifier(self, name: str) -> Identifier:
         return Identifier(*self._schema, name)
+
+    def stage(self, replacement: str = "") -> Identifier:
+        """The table in which tasks leave the rows of a batch, or of a replacement."""
+        named = sha256(f"{self._short} {replacement}".encode()).hexdigest()[:16]
+        return self._identifier(f"rivermark_staged_{named}")
 
     def prepare(self, connection: Connection) -> None:
         """Create what is missing; raises TableSchemaMismatch where the table does not fit."""

@@ -4,77 +4,41 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from base64 import b64decode
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date
 from functools import cached_property
-from io import BytesIO
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from psycopg import Connection, DataError, IntegrityError
 from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
-from pyarrow.json import ParseOptions, read_json
 from pyspark.sql.types import StringType
 
 from rivermark.connect.postgres import Database, Session
 from rivermark.lake.day_predicates import days_of, is_date, ranges
-from rivermark.lake.schema import arrow_schema
-from rivermark.lake.sql import connection as duckdb_connection
 from rivermark.model.errors import CheckpointIncompatible, RivermarkError
-from rivermark.model.json_text import json_text
 from rivermark.model.rows import BatchRows, Rows, as_rows
 from rivermark.model.sink import BatchIdentity, SinkContext, SinkWriter
-from rivermark.sinks.delta_upsert import in_memory, is_deletion
-from rivermark.sinks.postgres.column_types import is_nested, spelled
+from rivermark.sinks.postgres.copying import Copying, Refusal, body_of, rows_of_body
+from rivermark.sinks.postgres.staging import Staged, create_stage, drop, staged
 from rivermark.sinks.postgres.target import Held, Target, names_of
-from rivermark.sinks.python_rows import python_rows
 from rivermark.sinks.undelivered import Refused, Undelivered, keyed
 
-NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
-"""The escape in JSON; behind another backslash it is a text that reads like it."""
-AT_ONCE: Final = 10_000
-"""Rows that are Python objects at a time."""
 STAGED: Final = Identifier("pg_temp", "rivermark_staged")
 LATEST: Final = Identifier("pg_temp", "rivermark_latest")
-
-
-Refusal = tuple[bytes, str]
-"""A row as JSON, and why it was not taken."""
 
 
 class _KeptAway(Exception):
     """A row that was written without an error is not there."""
 
 
-def body_of(row: pa.Table) -> bytes:
-    """A single row as a JSON object."""
-    return json_text(python_rows(row)[0])
-
-
-def rows_of_body(body: bytes, schema: pa.Schema) -> pa.Table:
-    """The row of a JSON object; raises ArrowException where a value has no such form."""
-    # Arrow reads dates in JSON as numbers, and bytes as they stand there.
-    as_text = [f.with_type(pa.string()) if pa.types.is_date(f.type) else f for f in schema]
-    options = ParseOptions(explicit_schema=pa.schema(as_text), unexpected_field_behavior="ignore")
-    row = read_json(BytesIO(body), parse_options=options)
-    for place, field in enumerate(schema):
-        if pa.types.is_binary(field.type):
-            texts = row[field.name].to_pylist()
-            values = [None if text is None else b64decode(text) for text in texts]
-            row = row.set_column(place, field, pa.array(values, field.type))
-    return row.select(schema.names).cast(schema)
-
-
-def _with_nul(nested: pa.Table) -> list[int]:
-    """The rows of a nested column of which a text holds a NUL."""
-    texts = (json_text([*row.values()]).decode() for row in python_rows(nested))
-    return [place for place, text in enumerate(texts) if NUL.search(text)]
-
-
 class Writer(SinkWriter):
-    """Writes what `_put` makes of a batch's rows."""
+    """Writes what `_put` makes of a batch's rows.
+
+    The driver sends its own rows. Many, in files, are copied by tasks beside the table and put by
+    one statement; where the database does not take them as they are, the driver sends them piece by
+    piece, and finds the rows that are refused.
+    """
 
     def __init__(
         self, target: Target, database: Database, context: SinkContext, described: str
@@ -82,7 +46,7 @@ class Writer(SinkWriter):
         self._target = target
         self._undelivered = Undelivered(context, described)
         self._origin = context.origin
-        self._schema = arrow_schema(context.table.schema)
+        self._copying = Copying(target)
         self._session = Session(database, f"rivermark {context.origin.stream}")
         self._session.run(f"{self._subject} open its table", target.prepare)
 
@@ -94,6 +58,12 @@ class Writer(SinkWriter):
     def _put(self, connection: Connection, rows: pa.Table, *, overrule: bool) -> None:
         """Put rows into the table; with `overrule` they count before others of their version."""
 
+    @abstractmethod
+    def _merge(
+        self, connection: Connection, rows: Composable, count: int, *, overrule: bool
+    ) -> None:
+        """Put so many rows of another table, which may be read once and more."""
+
     def last(self) -> BatchIdentity | None:
         """The newest batch, as the ledger says it."""
         return self._last
@@ -101,6 +71,7 @@ class Writer(SinkWriter):
     @cached_property
     def _last(self) -> BatchIdentity | None:
         def read(connection: Connection) -> tuple[BatchIdentity | None, bool]:
+            drop(self._target.stage(), connection)
             newest = self._newest(self._target.held(connection, self._origin))
             is_first = newest is None or newest.batch < 0
             return newest, not is_first and self._target.is_empty(connection)
@@ -139,30 +110,47 @@ class Writer(SinkWriter):
         if self._last is not None and self._last.batch >= identity.batch:
             return 0
         batch_rows = as_rows(rows)
-        self._session.run(
-            f"{self._subject} write batch {identity.batch}",
-            lambda connection: self._write(connection, batch_rows, identity),
-        )
+        with staged(batch_rows, self._copying, self._session, self._target.stage()) as copied:
+            self._session.run(
+                f"{self._subject} write batch {identity.batch}",
+                lambda connection: self._write(connection, batch_rows, copied, identity),
+            )
         self._last = identity
         return batch_rows.count()
 
-    def _write(self, connection: Connection, rows: BatchRows, batch: BatchIdentity) -> None:
+    def _write(
+        self, connection: Connection, rows: BatchRows, copied: Staged | None, batch: BatchIdentity
+    ) -> None:
         newest = self._newest(self._target.lock(connection, self._origin))
         if newest is not None and newest.batch >= batch.batch:
             return  # Committed, and the answer was lost; or by a run that took the stream over.
-        refused = self._put_all(connection, rows, overrule=False)
+        refused = self._put_all(connection, rows, copied, overrule=False)
         self._target.note(connection, self._origin, batch.batch)
         self._origin.check()
         # Before the transaction ends: behind it the batch would not come again.
         self._undelivered.write(self._kept(refused, batch), batch)
 
-    def _put_all(self, connection: Connection, rows: BatchRows, *, overrule: bool) -> list[Refusal]:
-        """Put the rows piece by piece; returns those that the database does not take."""
+    def _put_all(
+        self, connection: Connection, rows: BatchRows, copied: Staged | None, *, overrule: bool
+    ) -> list[Refusal]:
+        """Put the rows, at once or piece by piece; returns those that the database refuses."""
+        if copied is not None and self._put_copied(connection, copied, overrule=overrule):
+            return []
         refused = []
-        for piece in rows.pieces(self._schema.names):
-            table, known = self._taken(piece.cast(self._schema))
+        for piece in rows.pieces(self._target.columns):
+            table, known = self._copying.taken(piece)
             refused += [*known, *self._put_each(connection, table, overrule=overrule)]
         return refused
+
+    def _put_copied(self, connection: Connection, copied: Staged, *, overrule: bool) -> bool:
+        """Put rows that tasks have copied; False where not all are there, or one is refused."""
+
+        def put() -> None:
+            if not copied.is_whole(connection):
+                raise _KeptAway("the database has lost rows that tasks have copied")
+            self._merge(connection, copied.rows, copied.count, overrule=overrule)
+
+        return _refusal(connection, put) is None
 
     def _kept(self, refused: Sequence[Refusal], batch: BatchIdentity) -> list[Refused]:
         bodies = keyed(batch, (body for body, _ in refused))
@@ -173,22 +161,18 @@ class Writer(SinkWriter):
         """Put the rows, but those that the database refuses, which are found by halving them."""
         if not rows.num_rows:
             return []
-        connection.execute("SAVEPOINT rivermark_rows")
-        try:
-            self._put(connection, rows, overrule=overrule)
-        except (DataError, IntegrityError, _KeptAway) as error:
-            connection.execute("ROLLBACK TO SAVEPOINT rivermark_rows")
-            if rows.num_rows == 1:
-                return [(body_of(rows), self._reason(error))]
-            half = rows.num_rows // 2
-            parts = (rows.slice(0, half), rows.slice(half))
-            return [
-                refusal
-                for part in parts
-                for refusal in self._put_each(connection, part, overrule=overrule)
-            ]
-        connection.execute("RELEASE SAVEPOINT rivermark_rows")
-        return []
+        error = _refusal(connection, lambda: self._put(connection, rows, overrule=overrule))
+        if error is None:
+            return []
+        if rows.num_rows == 1:
+            return [(body_of(rows), self._reason(error))]
+        half = rows.num_rows // 2
+        parts = (rows.slice(0, half), rows.slice(half))
+        return [
+            refusal
+            for part in parts
+            for refusal in self._put_each(connection, part, overrule=overrule)
+        ]
 
     def _reason(self, error: Exception) -> str:
         if not isinstance(error, DataError | IntegrityError):
@@ -198,58 +182,6 @@ class Writer(SinkWriter):
         column = error.diag.column_name or (named[1] if named else None)
         where = f", column '{column}'" if column else ""
         return f"table {self._target.name}{where}: {said}"
-
-    def _taken(self, table: pa.Table) -> tuple[pa.Table, list[Refusal]]:
-        """The rows without those that no table can take, and these with their reasons."""
-        reasons: dict[int, str] = {}
-        for name in self._target.keys:
-            for place in pc.indices_nonzero(pc.is_null(table[name])).to_pylist():
-                reasons.setdefault(
-                    place, f"column '{name}' is a key and null: give it a value in the build"
-                )
-        schema = self._target.output.schema
-        for field in self._schema:
-            if pa.types.is_string(field.type):
-                broken = pc.indices_nonzero(pc.match_substring(table[field.name], "\0")).to_pylist()
-            elif is_nested(schema[field.name].dataType):
-                broken = _with_nul(table.select([field.name]))
-            else:
-                continue
-            for place in broken:
-                reasons.setdefault(
-                    place,
-                    f"column '{field.name}' holds a NUL character, which no text of PostgreSQL "
-                    f"can: remove it in the build, F.translate('{field.name}', '\\0', '')",
-                )
-        if not reasons:
-            return table, []
-        places = pa.array(range(table.num_rows))
-        kept = table.filter(pc.invert(pc.is_in(places, pa.array(sorted(reasons), pa.int64()))))
-        refused = [
-            (body_of(table.slice(place, 1)), f"table {self._target.name}: {reason}")
-            for place, reason in sorted(reasons.items())
-        ]
-        return kept, refused
-
-    def _copy(self, connection: Connection, into: Identifier, rows: pa.Table) -> int:
-        """Copy the rows into a table; returns how many of them it took."""
-        command = SQL("COPY {} ({}) FROM STDIN").format(into, names_of(rows.column_names))
-        with connection.cursor() as cursor:
-            with cursor.copy(command) as copy:
-                for row in self._values(rows):
-                    copy.write_row(row)
-            return cursor.rowcount
-
-    def _values(self, rows: pa.Table) -> Iterator[list[Any]]:
-        schema = self._target.output.schema
-        nested = [name for name in self._schema.names if is_nested(schema[name].dataType)]
-        for start in range(0, rows.num_rows, AT_ONCE):
-            part = rows.slice(start, AT_ONCE)
-            within = python_rows(part.select(nested))
-            for row, texts in zip(python_rows(part.drop(nested), spelled), within, strict=True):
-                for name, value in texts.items():
-                    row[name] = None if value is None else json_text(value).decode()
-                yield [row[name] for name in rows.column_names]
 
     def replace(
         self,
@@ -261,14 +193,16 @@ class Writer(SinkWriter):
         """Replace days in one transaction."""
         batch_rows = as_rows(rows)
         named = BatchIdentity(f"{self._origin.stream} {replacement}", self._origin.generation, 0)
+        stage = self._target.stage(replacement)
 
         def act(connection: Connection) -> None:
             self._target.held(connection, self._origin)
             self._remove(connection, days)
-            refused = self._put_all(connection, batch_rows, overrule=True)
+            refused = self._put_all(connection, batch_rows, copied, overrule=True)
             self._undelivered.add(self._kept(refused, named), {"replacement": replacement})
 
-        self._session.run(f"{self._subject} replace days", act)
+        with staged(batch_rows, self._copying, self._session, stage) as copied:
+            self._session.run(f"{self._subject} replace days", act)
         return batch_rows.count()
 
     def resend(self, waiting: Sequence[Mapping[str, Any]]) -> list[str | None]:
@@ -283,9 +217,10 @@ class Writer(SinkWriter):
     def _again(self, waiting: Mapping[str, Any]) -> Callable[[Connection], str | None]:
         def act(connection: Connection) -> str | None:
             try:
-                rows, refused = self._taken(rows_of_body(waiting["body"].encode(), self._schema))
+                row = rows_of_body(waiting["body"].encode(), self._copying.schema)
             except pa.ArrowException as error:
                 return f"its JSON cannot be read again: {error}"
+            rows, refused = self._copying.taken(row)
             if not refused and self._target.note_resent(connection, waiting["idempotency_key"]):
                 refused = self._put_each(connection, rows, overrule=False)
                 if refused:
@@ -293,6 +228,11 @@ class Writer(SinkWriter):
             return refused[0][1] if refused else None
 
         return act
+
+    def _stage(self, connection: Connection, rows: pa.Table) -> None:
+        """Copy rows into a table of this transaction alone."""
+        create_stage(connection, STAGED, self._target, passing=True)
+        self._copying.copy(connection, STAGED, self._copying.marked(rows))
 
     @abstractmethod
     def _remove(self, connection: Connection, days: Collection[date]) -> None:
@@ -304,23 +244,42 @@ class Writer(SinkWriter):
         self._undelivered.close()
 
 
+def _refusal(connection: Connection, put: Callable[[], None]) -> Exception | None:
+    """Put rows; returns why the database refuses one of them, and has none of them then."""
+    connection.execute("SAVEPOINT rivermark_rows")
+    try:
+        put()
+    except (DataError, IntegrityError, _KeptAway) as error:
+        connection.execute("ROLLBACK TO SAVEPOINT rivermark_rows")
+        return error
+    connection.execute("RELEASE SAVEPOINT rivermark_rows")
+    return None
+
+
+def _check_taken(taken: int, count: int) -> None:
+    if taken < count:
+        raise _KeptAway("a trigger or rule of the table kept the row away")
+
+
 class Appender(Writer):
     """Appends the rows; those of a recompute come in place of their days' rows."""
 
     def _put(self, connection: Connection, rows: pa.Table, *, overrule: bool) -> None:
-        table = self._target.table
         if self._target.is_staged:
-            columns = names_of(rows.column_names)
-            stage = "CREATE TEMP TABLE rivermark_staged ON COMMIT DROP AS SELECT {} FROM {} LIMIT 0"
-            connection.execute(SQL(stage).format(columns, table))
-            self._copy(connection, STAGED, rows)
-            put = SQL("INSERT INTO {} ({}) SELECT {} FROM {}")
-            taken = connection.execute(put.format(table, columns, columns, STAGED)).rowcount
+            self._stage(connection, rows)
+            self._merge(connection, STAGED, rows.num_rows, overrule=overrule)
             connection.execute(SQL("DROP TABLE {}").format(STAGED))
-        else:
-            taken = self._copy(connection, table, rows)
-        if taken < rows.num_rows:
-            raise _KeptAway("a trigger or rule of the table kept the row away")
+            return
+        taken = self._copying.copy(connection, self._target.table, rows)
+        _check_taken(taken, rows.num_rows)
+
+    def _merge(
+        self, connection: Connection, rows: Composable, count: int, *, overrule: bool
+    ) -> None:
+        columns = names_of(self._target.columns)
+        put = SQL("INSERT INTO {} ({}) SELECT {} FROM {} s")
+        done = connection.execute(put.format(self._target.table, columns, columns, rows))
+        _check_taken(done.rowcount, count)
 
     def _remove(self, connection: Connection, days: Collection[date]) -> None:
         daily = days_of(self._target.output)
@@ -348,25 +307,24 @@ class Upserter(Writer):
     """
 
     def _put(self, connection: Connection, rows: pa.Table, *, overrule: bool) -> None:
-        marked = self._marked(rows)
-        if not marked.num_rows:
+        if not rows.num_rows:
             return
-        columns = names_of(marked.column_names)
-        self._run(
-            connection,
-            "CREATE TEMP TABLE rivermark_staged ON COMMIT DROP AS "
-            "SELECT *, false AS _deleted FROM {table} WITH NO DATA",
-        )
-        self._copy(connection, STAGED, marked)
+        self._stage(connection, rows)
+        self._merge(connection, STAGED, rows.num_rows, overrule=overrule)
+        connection.execute(SQL("DROP TABLE {}").format(STAGED))
+
+    def _merge(
+        self, connection: Connection, rows: Composable, count: int, *, overrule: bool
+    ) -> None:
         connection.execute(
             SQL(
                 "CREATE TEMP TABLE rivermark_latest ON COMMIT DROP AS "
-                "SELECT DISTINCT ON ({keys}) {columns} FROM {staged} s "
+                "SELECT DISTINCT ON ({keys}) {columns}, _deleted FROM {rows} s "
                 "ORDER BY {keys}, {version} DESC NULLS LAST, _deleted DESC, {values} DESC"
             ).format(
                 keys=self._keys,
-                columns=columns,
-                staged=STAGED,
+                columns=names_of(self._target.columns),
+                rows=rows,
                 version=self._version("s"),
                 values=self._texts("s"),
             )
@@ -374,16 +332,7 @@ class Upserter(Writer):
         if self._target.tombstones is not None:
             self._delete(connection)
         self._insert(connection, overrule=overrule)
-        for table in (STAGED, LATEST):
-            connection.execute(SQL("DROP TABLE {}").format(table))
-
-    def _marked(self, rows: pa.Table) -> pa.Table:
-        """The rows with a mark on those that delete their key."""
-        # The condition is part of the declaration.
-        sql = f"SELECT {is_deletion(self._target.deleted)} AS _deleted FROM new"  # noqa: S608
-        with duckdb_connection({"new": in_memory(rows)}) as duckdb:
-            marks: pa.Table = duckdb.sql(sql).to_arrow_table()
-        return rows.append_column("_deleted", marks["_deleted"])
+        connection.execute(SQL("DROP TABLE {}").format(LATEST))
 
     def _delete(self, connection: Connection) -> None:
         """Note the deletions, and delete rows that are not newer."""

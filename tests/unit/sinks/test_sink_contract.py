@@ -83,7 +83,11 @@ class Case:
     fixture: str = ""
 
 
-REPLACE = ("rivermark.lake.replace.write_deltalake", "rivermark.lake.replace.write_checksum")
+REPLACE = (
+    *("rivermark.lake.replace.write_deltalake", "rivermark.lake.replace.write_checksum"),
+    # By Spark: before its commit, and behind it.
+    *("rivermark.lake.replace.user_metadata", "rivermark.lake.replace.CommitLog"),
+)
 MERGE = (
     "rivermark.sinks.delta_upsert.commit_properties",
     "rivermark.sinks.delta_upsert.write_checksum",
