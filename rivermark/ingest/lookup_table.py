@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import DeltaTable, write_deltalake
 
 from rivermark.ingest.plan import plan_table
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.commit_metadata import commit_properties
-from rivermark.lake.delta import dataset_of, delta_table, read_rows
+from rivermark.lake.delta import damage_named, dataset_of, delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.schema import arrow_schema
@@ -20,6 +23,12 @@ from rivermark.lake.statistics import row_count
 from rivermark.lake.unbounded import writer_options
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.stream import Ingest
+
+if TYPE_CHECKING:
+    from rivermark.lake.table_rows import TableRows
+
+FEW_KEYS: Final = 1_000
+"""For so many changed keys files are looked for one by one, and for more between their bounds."""
 
 
 class LookupTable:
@@ -118,10 +127,7 @@ class LookupTable:
             WHERE _present IS NULL OR ({time}, _landed) > (_present, _present_landed)
             """  # noqa: S608
         schema = arrow_schema(self._table.schema)
-        held = read_rows(
-            dataset_of(table),
-            columns=[*dict.fromkeys((*self._table.keys, self._time, "_ingest_batch"))],
-        )
+        held = self._present(dataset_of(table), versions)
         tables = {
             "versions": dataset.dataset(versions.select(schema.names)),
             "landed": dataset.dataset(landed),
@@ -130,3 +136,29 @@ class LookupTable:
         with connection(tables) as duckdb:
             newer: pa.Table = duckdb.sql(sql).to_arrow_table()
         return newer.select(schema.names).cast(schema)
+
+    def _present(self, table: TableRows, versions: pa.Table) -> pa.Table:
+        """The place in time of the rows whose keys the versions have; of other keys nothing stays.
+
+        Files are opened by the bounds of their keys. Arrow does not get the filter: it compares no
+        text with those of a file that delta-rs has merged, whose type is another one.
+        """
+        kinds = {key: table.schema.field(key).type for key in self._table.keys}
+        changed = {key: pc.unique(versions[key].cast(kind)) for key, kind in kinds.items()}
+        columns = [*dict.fromkeys((*changed, self._time, "_ingest_batch"))]
+        wanted = reduce(and_, (_may_be(key, values) for key, values in changed.items()))
+        present = [table.schema.empty_table().select(columns)]
+        with damage_named(table):
+            for file in table.get_fragments(wanted):
+                for batch in file.to_batches(schema=table.schema, columns=columns):
+                    own = (pc.is_in(batch[key], values) for key, values in changed.items())
+                    present.append(pa.Table.from_batches([batch.filter(reduce(pc.and_, own))]))
+        return pa.concat_tables(present)
+
+
+def _may_be(key: str, values: pa.Array) -> pc.Expression:
+    """A filter for rows whose key is one of some values; of many, for what lies between them."""
+    if len(values) <= FEW_KEYS:
+        return pc.field(key).isin(values)
+    bounds = pc.min_max(values)
+    return (pc.field(key) >= bounds["min"]) & (pc.field(key) <= bounds["max"])

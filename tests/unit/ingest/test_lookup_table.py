@@ -1,20 +1,23 @@
 """The table of a lookup: the newest version of each key, whatever comes in which order."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from rivermark import Contract, Field
+from rivermark.ingest import lookup_table
 from rivermark.ingest.lookup_table import LookupTable
 from rivermark.ingest.plan import plan_table
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.schema import create_table
 from rivermark.lake.snapshot import open_table
 from rivermark.lake.system_tables import rows_of
+from rivermark.lake.table_rows import TableRows
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.settings import Settings
 from tests.unit.conftest import Put
@@ -135,3 +138,52 @@ def test_rows_of_events_are_no_lookup(settings: Settings, put: Put, lookup: Look
 
     with pytest.raises(CheckpointIncompatible, match="rivermark reset test/lookup --with-tables"):
         LookupTable(settings.lake(), LOOKUP)
+
+
+@pytest.mark.parametrize("few", [1_000, 0], ids=["by keys", "between their bounds"])
+def test_of_a_large_table_the_keys_that_changed_are_held_and_their_files_opened(
+    settings: Settings, lookup: LookupTable, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    monkeypatch.setattr(lookup_table, "FEW_KEYS", few)
+    for file in range(5):
+        keys = range(1_000 * file, 1_000 * file + 1_000)
+        merge(lookup, *(version(key, 0, file, "a", key + 1) for key in keys))
+    opened: list[int] = []
+    held_rows: list[int] = []
+    chosen, present = TableRows._opened, LookupTable._present
+
+    def counted(rows: TableRows, indexes: Iterable[int]) -> Any:
+        opened.append(len(indexes := [*indexes]))
+        return chosen(rows, indexes)
+
+    def measured(table: LookupTable, *args: Any) -> Any:
+        held_rows.append((found := present(table, *args)).num_rows)
+        return found
+
+    monkeypatch.setattr(TableRows, "_opened", counted)
+    monkeypatch.setattr(LookupTable, "_present", measured)
+    merge(lookup, version(1_500, 1, 9, "b"), version(1_600, -1, 9, "b", 2), files=("b",))
+
+    assert (held_rows, opened) == ([2], [1])
+    rows = held(settings)
+    assert len(rows) == 5_000
+    assert (rows[1_500], rows[1_600]) == ((1, "b", 1), (0, "a", 1_601))
+
+
+@pytest.mark.parametrize("few", [1_000, 0], ids=["by keys", "between their bounds"])
+def test_versions_whose_texts_are_views_are_compared(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    """As the parser's columns are, and those of files that delta-rs has merged."""
+    monkeypatch.setattr(lookup_table, "FEW_KEYS", few)
+    named = replace(LOOKUP, contract=Contract(fields=(Field("id", "string", required=True),)))
+    for table in named.tables:
+        create_table(settings.lake(), table)
+    lookup = LookupTable(settings.lake(), named)
+    for batch, keys in enumerate(("abc", "b", "c")):
+        place = {"_file": "a", "_row": batch, "_ingest_batch": batch, "landed_at": NOON}
+        rows = rows_of(named.admitted, [{"id": key, **place} for key in keys])
+        views = rows.set_column(0, "id", rows["id"].cast(pa.string_view()))
+        lookup.merge(views, ["a"], {})
+    kept = open_table(settings.lake(), named.admitted).to_table().to_pylist()
+    assert {row["id"]: row["_row"] for row in kept} == {"a": 0, "b": 1, "c": 2}
