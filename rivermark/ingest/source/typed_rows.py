@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from datetime import date, datetime
 from decimal import Decimal
+from itertools import chain
 from typing import Any, Final
-from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.types as t
@@ -17,6 +19,8 @@ from rivermark.lake.value_texts import odd_text, utf8_texts
 from rivermark.model.json_text import json_text
 from rivermark.model.source import Columns
 
+PLAIN: Final = {bool, int, float, str, Decimal, datetime, date}
+"""Kinds of values whose columns read as their texts do."""
 TEXTS: Final = (
     *(t.is_string, t.is_large_string, t.is_string_view),
     *(t.is_binary, t.is_large_binary, t.is_binary_view, t.is_fixed_size_binary),
@@ -65,27 +69,32 @@ def typed_records(
 def record_columns(
     records: Sequence[Mapping[str, Any]], wanted: Collection[str] | None
 ) -> tuple[Columns, ...]:
-    """The columns that matter of records of one schema; none where one has two kinds of values."""
-    names = [name for name in records[0] if wanted is None or name.lower() in wanted]
+    """The columns that matter of records; none where a text has no UTF-8."""
+    every = dict.fromkeys(chain.from_iterable(records))
+    names = [name for name in every if wanted is None or name.lower() in wanted]
     if len({name.lower() for name in names}) < len(names):
         return ()
     try:
-        columns = [_column([record[name] for record in records]) for name in names]
-    except (pa.ArrowException, UnicodeEncodeError, OverflowError):
+        columns = [_column([record.get(name) for record in records]) for name in names]
+    except UnicodeEncodeError:
         return ()
     return (Columns(0, pa.RecordBatch.from_arrays(columns, names)),)
 
 
 def _column(values: list[Any]) -> pa.Array:
+    """Values of one kind that Arrow has as they are; all others as their texts in JSON."""
     kinds = {*map(type, values)} - {type(None)}
-    if len(kinds) > 1:
-        raise pa.ArrowInvalid("values of two kinds")
-    if kinds & {dict, list, UUID}:
-        texts = [None if value is None else json_text(value).strip(b'"') for value in values]
-        return pa.array(texts, pa.string())
-    if Decimal in kinds and len({v.as_tuple().exponent for v in values if v is not None}) > 1:
-        raise pa.ArrowInvalid("decimals of two scales")
-    return pa.array(values)
+    is_one = len(kinds) < 2 and kinds <= PLAIN
+    if is_one and Decimal in kinds:
+        is_one = len({v.as_tuple().exponent for v in values if v is not None}) == 1
+    if is_one:
+        with suppress(pa.ArrowException, OverflowError):
+            return pa.array(values)
+    return pa.array([None if value is None else _text(value) for value in values], pa.string())
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json_text(value).decode().strip('"')
 
 
 def _readable(column: pa.Array, matters: bool, is_instant: bool) -> pa.Array:

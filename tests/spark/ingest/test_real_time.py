@@ -176,7 +176,7 @@ def admitted(spark: SparkSession) -> dict[str, tuple[Any, ...]]:
 
     now = datetime.now(UTC)
     payloads = [
-        (name, payload_of(cast(Any, sent), "json"), "json", None, None, now, "t")
+        (name, payload_of(cast(Any, sent), "json")[0], "json", None, None, now, "t")
         for name, sent in MESSAGES.items()
     ]
     raw = spark.createDataFrame(

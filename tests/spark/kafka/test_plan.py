@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +15,7 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from rivermark import RivermarkError
-from rivermark.ingest.plan import open_source
+from rivermark.ingest.plan import BatchPlanner, open_source
 from rivermark.ingest.source.kafka import cluster
 from rivermark.ingest.source.kafka.position import Range
 from rivermark.monitor.lag import keeps_up, lag_of
@@ -114,6 +115,25 @@ def test_a_round_takes_all_partitions_as_far_as_the_same_timestamp(
     for own in rounds.values():
         if {0, 1} <= own.keys() and own[1].end:
             assert own[1].end + 20 == own[0].end
+
+
+@pytest.mark.parametrize(("letters", "rounds"), [(0, [1]), (900, range(3, 7))])
+def test_a_round_closes_by_the_bytes_of_its_messages(
+    tmp_path: Path, topics: Topics, letters: int, rounds: Sequence[int]
+) -> None:
+    topic = topics.make()
+    for n in range(40):
+        topics.send(topic, [event(n) | {"note": "x" * letters}], timestamp=millis(n))
+    deployment = deploy(None, tmp_path, topics, topic)
+    planner = BatchPlanner(
+        deployment.lake, "", deployment.ingest, "run", batch_bytes=16 * (1 << 10)
+    )
+    planner.poll()
+    planner.source.close()
+    plan = deployment.plan()
+    assert sum(Range.of_split(s).end - Range.of_split(s).start for s in plan) == 40
+    assert len(plan) in rounds
+    assert all(split.size <= 16 * (1 << 10) for split in plan)
 
 
 @pytest.mark.long

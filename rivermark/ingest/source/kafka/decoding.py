@@ -15,7 +15,7 @@ from fastavro._read_py import schemaless_reader as careful_reader
 from rivermark.ingest.source.avro_defaults import resolve_defaults
 from rivermark.ingest.source.avro_values import is_endless, mark
 from rivermark.ingest.source.kafka.formats import Avro, Format, KeyFormat, Protobuf
-from rivermark.ingest.source.kafka.protobuf_values import json_of_protobuf, message_class
+from rivermark.ingest.source.kafka.protobuf_values import message_class, of_protobuf
 from rivermark.ingest.source.kafka.registry_header import UnreadableValue, without_header
 from rivermark.model.errors import RivermarkError
 from rivermark.model.json_text import json_text
@@ -43,23 +43,23 @@ def check_format(kind: Format | KeyFormat) -> None:
         message_class(kind.descriptor, kind.message)
 
 
-def json_of(value: bytes, kind: Avro | Protobuf) -> str:
-    """A value as the text of a JSON object.
+def record_of(value: bytes, kind: Avro | Protobuf) -> tuple[dict[str, Any], str]:
+    """A value as its members, and as the text of a JSON object.
 
     Raises:
         UnreadableValue: it is none of its format.
         RivermarkError: its schema is not in the registry.
     """
-    text = json_value_of(value, kind)
-    if not text.startswith("{"):
+    record, text = value_of(value, kind)
+    if not isinstance(record, dict):
         raise UnreadableValue("no Avro record of this schema: it has no fields")
-    return text
+    return record, text
 
 
-def json_value_of(value: bytes, kind: Avro | Protobuf) -> str:
-    """The same of a value that may be no record, such as a number; raises as `json_of` does."""
+def value_of(value: bytes, kind: Avro | Protobuf) -> tuple[Any, str]:
+    """The same of a value that may be no record, such as a number; raises as `record_of` does."""
     if isinstance(kind, Protobuf):
-        return json_of_protobuf(value, kind)
+        return of_protobuf(value, kind)
     expected = _avro_schema(Path(kind.schema), bool(kind.registry)) if kind.schema else None
     if kind.registry:
         number, value = without_header(value, kind.id_bytes)
@@ -77,7 +77,7 @@ def json_value_of(value: bytes, kind: Avro | Protobuf) -> str:
         raise UnreadableValue(f"no Avro record: {type(error).__name__} {error}") from error
     if content.read(1):
         raise UnreadableValue("no Avro record of this schema: bytes are left over")
-    return text.decode()
+    return record, text.decode()
 
 
 def _registered(kind: Avro, number: int) -> _Schema:

@@ -10,14 +10,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 import msgspec
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
-from rivermark.ingest.source.kafka.decoding import json_of, json_value_of
+from rivermark.ingest.source.kafka.decoding import record_of, value_of
 from rivermark.ingest.source.kafka.formats import Format, KeyFormat
 from rivermark.ingest.source.kafka.position import Partition, Range
 from rivermark.ingest.source.kafka.registry_header import UnreadableValue
@@ -46,6 +46,9 @@ READING: Final = {
     "log_level": "0",
 }
 
+Read: TypeAlias = "tuple[int, str, Mapping[str, Any] | None]"
+"""The offset of a message, its payload, and its members where its value was decoded."""
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -56,6 +59,8 @@ class Reading:
     format: Format
     tombstones: str
     key_format: KeyFormat = "text"
+    wanted: frozenset[str] | None = None
+    """The columns that matter, in lower case; None for all."""
 
     def consumer(self) -> Consumer:
         """A consumer that reads what it is told to, and commits nothing."""
@@ -75,8 +80,8 @@ class Reading:
         finally:
             consumer.close()
 
-    def rows(self, consumer: Consumer, ranges: Sequence[Range]) -> list[list[tuple[int, str]]]:
-        """The offset and payload of each message, range by range, in the order of offsets."""
+    def rows(self, consumer: Consumer, ranges: Sequence[Range]) -> list[list[Read]]:
+        """Each message of each range, in the order of offsets."""
         messages: list[list[Message]] = [[] for _ in ranges]
         waiting = [(n, each) for n, each in enumerate(ranges) if each.end > each.start]
         while waiting:
@@ -87,7 +92,7 @@ class Reading:
             waiting = [item for item in waiting if item not in first.values()]
         return [
             [
-                (_offset(m), payload_of(m, self.format, self.tombstones, self.key_format))
+                (_offset(m), *payload_of(m, self.format, self.tombstones, self.key_format))
                 for m in each
             ]
             for each in messages
@@ -150,8 +155,10 @@ def _check(error: KafkaError, wanted: Range, offset: int) -> None:
 
 def payload_of(
     message: Message, kind: Format, tombstones: str = "skip", key_format: KeyFormat = "text"
-) -> str:
+) -> tuple[str, Mapping[str, Any] | None]:
     """A message as one JSON object, or as a text that is none where its value is not readable.
+
+    With its members, where the value was decoded.
 
     Behind its own members comes what the broker says of it, which counts where both have a name:
     of a key that occurs twice the last value does. The text of a value that is no object, or no
@@ -160,8 +167,9 @@ def payload_of(
     bytes are kept, and why they cannot be read.
     """
     value = message.value()
+    record: dict[str, Any] | None = None
     if value is None and tombstones == "skip":
-        return ""
+        return "", None
     known = _known(message)
     key: Any = message.key()
     if key is not None:
@@ -169,39 +177,51 @@ def payload_of(
             known = f"{known},{members_of_key(key, key_format)}"
         except UnreadableValue as error:
             text = (value or b"").decode(errors="replace")
-            return f'{known},"_key_bytes":"{b64encode(key).decode()}"}} its key: {error}: {text}'
+            return (
+                f'{known},"_key_bytes":"{b64encode(key).decode()}"}} its key: {error}: {text}',
+                None,
+            )
     try:
         headers: Any = message.headers()
     except UnicodeDecodeError:
         known = f'{known},"_bytes":"{b64encode(value or b"").decode()}"'
-        return f"{known}}} the name of a header is no UTF-8"
+        return f"{known}}} the name of a header is no UTF-8", None
     for name, content in headers or ():
         known = f"{known},{member_of(f'_header.{name}', content)}"
     if value is None:
-        return f'{known},"_tombstone":true}}'
+        return f'{known},"_tombstone":true}}', None
     if kind == "json" and value.startswith(b'{"') and value.endswith(b"}"):
         # As most are; the rest of this function costs half as much again.
         with suppress(UnicodeDecodeError):
-            return f"{value[:-1].decode()},{known[1:]}}}"
+            return f"{value[:-1].decode()},{known[1:]}}}", None
     if kind == "bytes":
-        return f'{known},"bytes":"{b64encode(value).decode()}"}}'
+        return f'{known},"bytes":"{b64encode(value).decode()}"}}', None
     try:
-        text = value.decode() if isinstance(kind, str) else json_of(value, kind)
+        if isinstance(kind, str):
+            text = value.decode()
+        else:
+            record, text = record_of(value, kind)
     except UnicodeDecodeError:
-        return f'{known},"_bytes":"{b64encode(value).decode()}"}} {value.decode(errors="replace")}'
+        return (
+            f'{known},"_bytes":"{b64encode(value).decode()}"}} {value.decode(errors="replace")}',
+            None,
+        )
     except UnreadableValue as error:
-        return f'{known},"_bytes":"{b64encode(value).decode()}"}} {error}'
+        return f'{known},"_bytes":"{b64encode(value).decode()}"}} {error}', None
     if kind == "text":
-        return f'{known},"text":{TEXT(text)}}}'
+        return f'{known},"text":{TEXT(text)}}}', None
     text = text.lstrip(SPACE)
     if not text.startswith("{"):
         text = text or TEXT(text)
-        return f"{known}}} {text}"
+        return f"{known}}} {text}", None
     whole = text.rstrip(WHITE)
     if not whole.endswith("}"):
-        return f"{known},{text[1:]}"
+        return f"{known},{text[1:]}", None
+    if record is not None:
+        record |= msgspec.json.decode(f"{known}}}")
     members = whole[1:-1]
-    return f"{{{members},{known[1:]}}}" if members.strip(WHITE) else f"{known}}}"
+    joined = f"{{{members},{known[1:]}}}" if members.strip(WHITE) else f"{known}}}"
+    return joined, record
 
 
 def _known(message: Message) -> str:
@@ -258,7 +278,7 @@ def members_of_key(key: bytes, kind: KeyFormat) -> str:
                 return f'"_key":"{UUID(bytes=key)}"'
             return f'"_key":{int.from_bytes(key, "big", signed=True)}'
         case _:
-            text = json_value_of(key, kind)
+            _, text = value_of(key, kind)
     if not text.startswith("{"):
         return f'"_key":{text}'
     members = msgspec.json.decode(text, type=dict[str, msgspec.Raw])

@@ -43,7 +43,7 @@ class KafkaOptions:
     key_format: KeyFormat = "text"
     start: Start = field(default="earliest", hash=False)
     isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
-    max_messages: int = 50_000
+    max_messages: int | None = None
     tombstones: Literal["skip", "rows"] = "skip"
     settings: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
 
@@ -66,7 +66,7 @@ class KafkaOptions:
             raise DeclarationError(
                 f"start {self.start} has no time zone: write datetime(..., tzinfo=UTC)"
             )
-        if self.max_messages < 1:
+        if self.max_messages is not None and self.max_messages < 1:
             raise DeclarationError(f"max_messages must be at least 1, got {self.max_messages}")
 
     @property

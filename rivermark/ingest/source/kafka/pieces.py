@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
 
 import pyarrow as pa
 from confluent_kafka import Consumer
 
 from rivermark.ingest.source.kafka.messages import Reading
 from rivermark.ingest.source.kafka.position import Range
-from rivermark.model.source import Piece, Records
+from rivermark.ingest.source.typed_rows import record_columns
+from rivermark.model.source import Columns, Piece, Records, placed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,10 +36,23 @@ class OffsetsPiece(Piece):
         rows = self.reading.rows(consumer, self.ranges)
         columns = {
             "_split": pa.array([n for n, own in enumerate(rows) for _ in own], pa.int32()),
-            "_row": pa.array([offset for own in rows for offset, _ in own], pa.int64()),
-            "payload": pa.array([text for own in rows for _, text in own], pa.string()),
+            "_row": pa.array([offset for own in rows for offset, *_ in own], pa.int64()),
+            "payload": pa.array([text for own in rows for _, text, _ in own], pa.string()),
         }
-        return Records(self.splits, pa.table(columns))
+        known = columns_of([record for own in rows for *_, record in own], self.reading.wanted)
+        return Records(self.splits, pa.table(columns), known)
+
+
+def columns_of(
+    records: Iterable[Mapping[str, Any] | None], wanted: frozenset[str] | None
+) -> tuple[Columns, ...]:
+    """The columns of messages that were decoded, each run of them for itself."""
+    parts: list[tuple[int, tuple[Columns, ...]]] = []
+    for _, run in groupby(records, key=lambda record: record is None):
+        own = [*run]
+        known = [record for record in own if record is not None]
+        parts.append((len(own), record_columns(known, wanted) if known else ()))
+    return placed(parts)
 
 
 def pieces_of(

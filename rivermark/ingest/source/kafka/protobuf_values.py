@@ -19,8 +19,8 @@ FIRST: Final = (0,)
 """The path of a file's first message, which a header may leave out."""
 
 
-def json_of_protobuf(value: bytes, kind: Protobuf) -> str:
-    """A value as the text of a JSON object; raises UnreadableValue where it is none."""
+def of_protobuf(value: bytes, kind: Protobuf) -> tuple[dict[str, Any], str]:
+    """The members of a value, and its JSON; raises UnreadableValue where it is none."""
     # Loaded late: those who read JSON need not have it.
     from google.protobuf import json_format
     from google.protobuf.message import Error
@@ -31,7 +31,7 @@ def json_of_protobuf(value: bytes, kind: Protobuf) -> str:
         _check_path(path, type_of.DESCRIPTOR)
     try:
         message = type_of.FromString(value)
-        members = json_format.MessageToDict(
+        members: dict[str, Any] = json_format.MessageToDict(
             message,
             preserving_proto_field_name=True,
             always_print_fields_with_no_presence=True,
@@ -47,9 +47,9 @@ def json_of_protobuf(value: bytes, kind: Protobuf) -> str:
     message.DiscardUnknownFields()
     if message.ByteSize() < size:
         # Of a newer descriptor, which may be had later.
-        comma = "" if text == "{}" else ","
-        return f'{text[:-1]}{comma}"_bytes":"{b64encode(value).decode()}"}}'
-    return text
+        members["_bytes"] = b64encode(value).decode()
+        text = json_text(members).decode()
+    return members, text
 
 
 def _misfits(message: Any) -> Iterator[str]:

@@ -21,9 +21,10 @@ from rivermark.ingest.source.kafka.messages import Reading
 from rivermark.ingest.source.kafka.options import ConsumerGroup, KafkaOptions
 from rivermark.ingest.source.kafka.pieces import OffsetsPiece, pieces_of
 from rivermark.ingest.source.kafka.position import Gaps, Partition, Position, Range, positions
-from rivermark.ingest.source.kafka.rounds import rounds
+from rivermark.ingest.source.kafka.rounds import Offsets, count, rounds
 from rivermark.model.errors import RivermarkError
 from rivermark.model.source import (
+    BATCH_BYTES,
     LOST,
     Backlog,
     Discovery,
@@ -76,6 +77,10 @@ class KafkaReader(SourceReader):
         if "_consumer" in self.__dict__:
             self._consumer.close()
             del self.__dict__["_consumer"]
+
+    def expect(self, columns: Collection[str]) -> None:
+        """Take these columns of decoded messages for those that matter."""
+        self._reading = replace(self._reading, wanted=frozenset(name.lower() for name in columns))
 
     def restore(self, plan: PlanRows) -> None:
         """Continue behind the ranges of the plan."""
@@ -188,7 +193,7 @@ class KafkaReader(SourceReader):
         def at(moment: int) -> dict[Partition, int]:
             return self._cluster.offsets_at(start.keys(), moment)
 
-        cuts = [*rounds(start, end, self._source.max_messages, at, millis)]
+        cuts = [*rounds(start, end, self._most(start, end), at, millis)]
         for cut, moment in cuts or ([(start, millis)] if new else []):
             came = moment_of_millis(moment)
             for partition in sorted(cut):
@@ -205,6 +210,18 @@ class KafkaReader(SourceReader):
                     )
                     yield self._split(read, came)
             start, new, number = dict(cut), set(), number + 1
+
+    def _most(self, start: Offsets, end: Offsets) -> int:
+        """Messages of a round: as many as were declared, or have the bytes of a planned batch."""
+        if self._source.max_messages is not None:
+            return self._source.max_messages
+        size = self._size({p: end[p] - start[p] for p in end})
+        return max((self.limit.weight or BATCH_BYTES) * count(start, end) // max(size, 1), 1)
+
+    def _size(self, messages: Offsets) -> int:
+        """Bytes of so many messages of partitions, approximately."""
+        sizes = (n * self._message_bytes.get(p.topic, MESSAGE_BYTES) for p, n in messages.items())
+        return int(sum(sizes))
 
     def _starts(self, ends: Mapping[Partition, Ends]) -> dict[Partition, int]:
         """The offset from which each partition is read next."""
@@ -315,22 +332,18 @@ class KafkaReader(SourceReader):
         lengths = pc.binary_length(records.rows["payload"]).to_numpy()
         counts = np.bincount(places, minlength=len(piece.ranges))
         sizes = np.bincount(places, lengths, minlength=len(piece.ranges))
-        for each, count, size in zip(piece.ranges, counts, sizes, strict=True):
-            if count:
-                self._message_bytes[each.topic] = float(size / count)
+        for each, messages, size in zip(piece.ranges, counts, sizes, strict=True):
+            if messages:
+                self._message_bytes[each.topic] = float(size / messages)
         yield records
 
     def backlog(self) -> Backlog:
         """The unplanned part of all partitions; looks at the first message of each."""
         _, ends = self._state(full=True)
         waiting, moments = self._waiting_from(self._starts(ends), ends)
-        weight = sum(
-            int(count * self._message_bytes.get(p.topic, MESSAGE_BYTES))
-            for p, count in waiting.items()
-        )
-        count = sum(1 for messages in waiting.values() if messages)
-        oldest = min(moments.values(), default=datetime.now(UTC)) if count else None
-        return Backlog(count, weight, oldest)
+        ranges = sum(1 for messages in waiting.values() if messages)
+        oldest = min(moments.values(), default=datetime.now(UTC)) if ranges else None
+        return Backlog(ranges, self._size(waiting), oldest)
 
     def parts(self, unread: Sequence[PlannedSplit]) -> Sequence[Part]:
         """Each partition, with its messages that are in no table yet."""
@@ -366,7 +379,7 @@ class KafkaReader(SourceReader):
         """
         logs = self._cluster.log_ends(starts.keys())
         counts = {p: logs[p].behind - ends[p].behind for p in starts.keys() & logs.keys()}
-        return {p: count for p, count in counts.items() if count > 0}
+        return {p: held for p, held in counts.items() if held > 0}
 
     def _peek_open(self, starts: Mapping[Partition, int]) -> dict[Partition, datetime]:
         """The timestamp of the first message that an open transaction holds back."""
@@ -383,7 +396,7 @@ class KafkaReader(SourceReader):
     ) -> tuple[dict[Partition, int], dict[Partition, datetime]]:
         """Number of messages of each partition from there on, and the first one's timestamp."""
         waiting = {p: max(ends[p].behind - start, 0) for p, start in starts.items()}
-        firsts = {p: max(starts[p], ends[p].first) for p, count in waiting.items() if count}
+        firsts = {p: max(starts[p], ends[p].first) for p, messages in waiting.items() if messages}
         return waiting, self._peek(firsts) if firsts else {}
 
     def lost(self, unread: Sequence[PlannedSplit]) -> Sequence[Split]:

@@ -36,9 +36,10 @@ class KafkaSource(KafkaOptions, MessageSource):
     leave out, is read from its first message. Messages of transactions that are open or were
     aborted are not read, unless `isolation` says so.
 
-    A planned batch holds `max_messages` at most; of several partitions those of the same span of
-    message timestamps. Messages without a value (tombstones) are counted and become no rows; with
-    `tombstones="rows"` they are records with `_tombstone`, and without values.
+    A planned batch holds `max_messages` at most, or where that is not said about as many bytes as
+    one of files; of several partitions those of the same span of message timestamps. Messages
+    without a value (tombstones) are counted and become no rows; with `tombstones="rows"` they are
+    records with `_tombstone`, and without values.
 
     `settings` are those of librdkafka, such as `security.protocol`. They, and `brokers`, name
     variables of the environment as `$NAME`, so that no secret stands in a declaration.

@@ -16,7 +16,9 @@ from rivermark.ingest.parse.contract_parser import ContractParser
 from rivermark.ingest.parse.cutter import Cutter, Spelled
 from rivermark.ingest.parse.typed_read import Typed
 from rivermark.ingest.source.payload import TypedRecords, joined
-from rivermark.ingest.source.typed_rows import typed_records
+from rivermark.ingest.source.typed_rows import record_columns, typed_records
+from rivermark.model.json_text import json_text
+from rivermark.sinks.python_rows import python_rows
 from tests.oracles.columns_of_contracts import rows
 from tests.oracles.lines_of_contracts import EVERYTHING
 from tests.oracles.raw_lines import lines_of
@@ -47,6 +49,23 @@ def test_columns_are_typed_as_their_payloads_are(seed: int) -> None:
     typed = cast(EVERYTHING, records)
     alone = typed_read(EVERYTHING).read(*arrays(records.payloads.to_pylist(), "parquet"))
     # No row is asked for that is typed by its payload.
+    assert not (alone.good & ~typed.good).any()
+    both = alone.good & typed.good
+    for name, column in typed.columns.items():
+        by_payload = alone.columns[name].filter(pa.array(both[alone.good]))
+        assert column.filter(pa.array(both[typed.good])).equals(by_payload), name
+
+
+@pytest.mark.parametrize("seed", seeds(12, 120))
+def test_columns_of_python_values_are_typed_as_their_payloads_are(seed: int) -> None:
+    """As of Avro, Protobuf and PostgreSQL; a column of several kinds is its texts."""
+    records = python_rows(rows(seed, (3, 300, 600)[seed % 3]))
+    payloads = pa.array([json_text(record).decode() for record in records], pa.string())
+    known = record_columns(records, WANTED)
+    names = [name.lower() for name in records[0] if name.lower() in WANTED]
+    assert bool(known) == (len(names) == len({*names}))
+    typed = cast(EVERYTHING, TypedRecords(payloads, known))
+    alone = typed_read(EVERYTHING).read(*arrays(payloads.to_pylist(), "parquet"))
     assert not (alone.good & ~typed.good).any()
     both = alone.good & typed.good
     for name, column in typed.columns.items():

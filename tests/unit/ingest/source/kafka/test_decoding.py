@@ -13,21 +13,27 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import fastavro
 import pytest
+from confluent_kafka import Message
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rivermark import DeclarationError, RivermarkError
+from rivermark import Contract, DeclarationError, Field, RivermarkError
+from rivermark.ingest.parse.contract_parser import ContractParser
 from rivermark.ingest.source.avro_values import RepeatedKey
-from rivermark.ingest.source.kafka.decoding import check_format, json_of
+from rivermark.ingest.source.kafka.decoding import check_format, record_of
 from rivermark.ingest.source.kafka.formats import Format
+from rivermark.ingest.source.kafka.messages import payload_of
+from rivermark.ingest.source.kafka.pieces import columns_of
 from rivermark.ingest.source.kafka.registry_header import UnreadableValue
 from rivermark.sources import Avro, KafkaSource, Protobuf
+from tests.oracles.raw_lines import lines_of
+from tests.unit.ingest.source.kafka.test_messages import Sent
 
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
 DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}
@@ -51,6 +57,11 @@ AS_JSON = {
     "way": "OUT",
 }
 NEWER = {**SCHEMA, "fields": [*SCHEMA["fields"], {"name": "tip", "type": "long", "default": 3}]}
+
+
+def json_of(value: bytes, kind: Avro | Protobuf) -> str:
+    """The text of a value's JSON."""
+    return record_of(value, kind)[1]
 
 
 def binary(record: dict[str, Any], schema: dict[str, Any] = SCHEMA) -> bytes:
@@ -397,6 +408,43 @@ def test_every_value_of_an_avro_record_is_unchanged(record: dict[str, Any]) -> N
         path.write_text(json.dumps(ANYTHING))
         value = binary(record, ANYTHING)
         assert json.loads(json_of(value, Avro(schema=str(path)))) == as_json(record)
+
+
+TYPES = ("string", "long", "double", "boolean", "timestamp", "decimal(12,3)")
+NAMES = ("number", "share", "mark", "either", "_offset", "_timestamp", "_key", "_header.h")
+EVERYTHING = Contract(
+    fields=tuple(
+        Field(f"f{n}_{k}", kind, (name,))
+        for n, name in enumerate(NAMES)
+        for k, kind in enumerate(TYPES)
+    )
+)
+
+
+@given(st.lists(st.tuples(RECORDS, st.sampled_from(["", "key", "header", "bad"])), min_size=1))
+def test_columns_of_decoded_messages_are_typed_as_their_payloads_are(
+    sent: list[tuple[dict[str, Any], str]],
+) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "anything.avsc"
+        path.write_text(json.dumps(ANYTHING))
+        kind = Avro(schema=str(path))
+        read = [payload_of(cast(Message, message(*each)), kind) for each in sent]
+    assert [record is None for _, record in read] == [what == "bad" for _, what in sent]
+    wanted = frozenset(name.lower() for name in EVERYTHING.spellings())
+    known = columns_of([record for _, record in read], wanted)
+    lines = lines_of([payload for payload, _ in read], "json")
+    parser = ContractParser(EVERYTHING, ",")
+    by_columns, by_payload = parser.parse(lines, known), parser.parse(lines)
+    for name in by_payload.column_names:
+        assert by_columns[name].equals(by_payload[name]), name
+
+
+def message(record: dict[str, Any], what: str) -> Sent:
+    """A message with a record, or with bytes that are none."""
+    value = b"\xff" if what == "bad" else binary(record, ANYTHING)
+    named = b"12" if what == "key" else None
+    return Sent(value, named=named, headed=[("h", b"1.5")] if what == "header" else None)
 
 
 def test_records_within_records_end_in_the_quarantine_and_not_the_process(tmp_path: Path) -> None:
