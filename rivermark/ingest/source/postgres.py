@@ -1,24 +1,31 @@
 """A table of PostgreSQL as reference data: read whole, and again when its version or time says so.
 
-A table is another one at each read, so the rows that were read are kept in the plan: a batch that
-is repeated takes them from there.
+A read is one planned batch, of one snapshot of the database, which its tasks share. A batch that is
+repeated before its raw rows are committed is read again whole, of another snapshot.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
-from functools import cache, partial
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import msgspec
 from pyspark.sql import SparkSession
 
 from rivermark.connect.postgres import Database, Session
-from rivermark.ingest.source.payload import held, json_payload
+from rivermark.ingest.source.payload import held
+from rivermark.ingest.source.postgres_pieces import (
+    SNAPSHOT,
+    Blocks,
+    BlocksPiece,
+    keep_values,
+    named,
+    ranges_of,
+)
 from rivermark.model.bounds import check_above_zero
 from rivermark.model.declared import declared
 from rivermark.model.json_text import json_text
@@ -28,6 +35,7 @@ from rivermark.model.source import (
     Piece,
     PlannedSplit,
     PlanRows,
+    Records,
     Source,
     SourceReader,
     Split,
@@ -35,9 +43,6 @@ from rivermark.model.source import (
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.abc import Buffer, Loader
-
-ROWS_A_SPLIT: Final = 5_000
 
 
 @declared("source", lambda values: values.get("table"))
@@ -94,7 +99,7 @@ class _Read(NamedTuple):
 
 
 class _Position(msgspec.Struct):
-    """The part of a split's path that a start needs, whose lines are passed over."""
+    """The part of a split's path that a start needs."""
 
     read: _Read
     parts: int
@@ -105,9 +110,16 @@ class _Reader(SourceReader):
         self._source = source
         database = Database(source.database, source.settings)
         self._session = Session(database, f"rivermark source {source.name}", reads=True)
+        self._snapshots = Session(database, f"rivermark source {source.name}", reads=True)
+        self._reading = ExitStack()
+        """Holds the transaction whose snapshot is read."""
+        self._wanted: frozenset[str] | None = None
         self._last: _Read | None = None
         self._next = 0
         self._ready: list[Split] = []
+
+    def expect(self, columns: Collection[str]) -> None:
+        self._wanted = frozenset(name.lower() for name in columns)
 
     def restore(self, plan: PlanRows) -> None:
         parts: dict[_Read, int] = {}
@@ -130,13 +142,13 @@ class _Reader(SourceReader):
     def _read_if_due(self, connection: Connection) -> None:
         read = self._due(connection)
         if read is not None:
-            self._ready = self._splits(read, self._payloads(connection))
+            self._ready = _splits(read, *ranges_of(connection, self._source.table))
             self._last, self._next = read, read.number + 1
 
     def _due(self, connection: Connection) -> _Read | None:
-        """The read that is due, if one is; what is read in it is of the moment of its version."""
+        """The read that is due, if one is."""
         keep_values(connection)
-        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        connection.execute(SNAPSHOT)
         now, last, version = datetime.now(UTC), self._last, None
         if self._source.version is not None:
             row = connection.execute(self._source.version.encode()).fetchone()
@@ -146,40 +158,58 @@ class _Reader(SourceReader):
             is_due = last is None or now - datetime.fromisoformat(last.at) >= self._source.every
         return _Read(self._next, now.isoformat(), version) if is_due else None
 
-    def _payloads(self, connection: Connection) -> list[str]:
-        from psycopg.rows import dict_row
-        from psycopg.sql import SQL, Identifier
-
-        query = SQL("SELECT * FROM {}").format(Identifier(*self._source.table.split(".")))
-        with connection.cursor(row_factory=dict_row) as cursor:
-            return [json_payload(row) for row in cursor.execute(query)]
-
-    def _splits(self, read: _Read, payloads: list[str]) -> list[Split]:
-        starts = range(0, max(len(payloads), 1), ROWS_A_SPLIT)
-        splits = []
-        for part, start in enumerate(starts):
-            position = {
-                "read": read,
-                "part": part,
-                "parts": len(starts),
-                "lines": payloads[start : start + ROWS_A_SPLIT],
-            }
-            path = json.dumps(position)
-            splits.append(
-                Split(
-                    name=f"read-{read.number:08d}-{part:04d}",
-                    path=path,
-                    size=len(path),
-                    modified_at=datetime.fromisoformat(read.at),
-                    format="json",
-                )
-            )
-        return splits
+    def batches(self, ready: Sequence[Split]) -> Iterable[list[Split]]:
+        """A read is a planned batch."""
+        return [[*ready]] if ready else []
 
     def pieces(
         self, spark: SparkSession, splits: Sequence[PlannedSplit], most_bytes: int
     ) -> Sequence[Piece]:
-        return held(splits, [json.loads(split.path)["lines"] for split in splits])
+        """Its splits, of a snapshot that stays until they are committed."""
+        positions = [json.loads(split.path) for split in splits]
+        if any("lines" in position for position in positions):
+            # Planned by a release that kept the rows there.
+            return held(splits, [position["lines"] for position in positions])
+        snapshot = self._begin(has_blocks=any(position["blocks"] for position in positions))
+        pieces = []
+        for split, position in zip(splits, positions, strict=True):
+            blocks = position["blocks"]
+            pieces.append(
+                BlocksPiece(
+                    splits=(split.name,),
+                    weight=split.weight,
+                    session=self._tasks,
+                    snapshot=snapshot,
+                    table=self._source.table,
+                    blocks=None if blocks is None else Blocks(*blocks),
+                    wanted=self._wanted,
+                )
+            )
+        return pieces
+
+    def _begin(self, *, has_blocks: bool) -> str:
+        """Take a snapshot that others may read too; returns its name."""
+        from psycopg.sql import SQL
+
+        self._reading.close()
+        what = f"cannot read table {self._source.table}"
+        self._connection = self._reading.enter_context(self._snapshots.transaction(what))
+        self._tasks = self._snapshots.for_tasks()
+        self._connection.execute(SNAPSHOT)
+        if has_blocks:
+            # Before the snapshot: who rewrites or empties the table does so for older ones too.
+            lock = SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(named(self._source.table))
+            self._connection.execute(lock)
+        row = self._connection.execute("SELECT pg_export_snapshot()").fetchone()
+        return str(row[0]) if row else ""
+
+    def read(self, piece: Piece) -> Iterator[Records]:
+        """Read a piece by the connection that has the snapshot."""
+        return piece.read_by(self._connection) if isinstance(piece, BlocksPiece) else piece.read()
+
+    def committed(self, splits: Sequence[PlannedSplit]) -> None:
+        """Let the snapshot go."""
+        self._reading.close()
 
     def backlog(self) -> Backlog:
         due = self._session.run(f"cannot read table {self._source.name}", self._due)
@@ -188,43 +218,20 @@ class _Reader(SourceReader):
         return Backlog(splits=1, oldest=datetime.fromisoformat(due.at))
 
     def close(self) -> None:
-        """Close the connection."""
-        self._session.close()
+        """Close the connections."""
+        self._reading.close()
+        for session in (self._session, self._snapshots):
+            session.close()
 
 
-def keep_values(connection: Connection) -> None:
-    """Have each value come as it is; one that Python has not, such as `infinity`, as its text.
-
-    A number within JSON would be a double, and a month of an interval thirty days.
-    """
-    from psycopg.types.json import set_json_loads
-
-    for kind, loader in _loaders().items():
-        connection.adapters.register_loader(kind, loader)
-    set_json_loads(partial(json.loads, parse_float=Decimal), connection)
-
-
-@cache
-def _loaders() -> dict[str, type[Loader]]:
-    from psycopg import DataError
-    from psycopg.types import datetime as times
-    from psycopg.types.string import TextLoader
-
-    def or_text(loader: type[Loader]) -> type[Loader]:
-        class OrText(loader):  # type: ignore[misc, valid-type]
-            def load(self, data: Buffer) -> object:
-                try:
-                    return super().load(data)
-                except DataError:
-                    return bytes(data).decode()
-
-        return OrText
-
-    return {
-        "date": or_text(times.DateLoader),
-        "time": or_text(times.TimeLoader),
-        "timetz": or_text(times.TimetzLoader),
-        "timestamp": or_text(times.TimestampLoader),
-        "timestamptz": or_text(times.TimestamptzLoader),
-        "interval": TextLoader,
-    }
+def _splits(read: _Read, ranges: Sequence[Blocks | None], total: int) -> list[Split]:
+    return [
+        Split(
+            name=f"read-{read.number:08d}-{part:04d}",
+            path=json.dumps({"read": read, "parts": len(ranges), "blocks": blocks}),
+            size=total // len(ranges),
+            modified_at=datetime.fromisoformat(read.at),
+            format="json",
+        )
+        for part, blocks in enumerate(ranges)
+    ]

@@ -50,6 +50,7 @@ AN_HOUR_BACK: Final = readers.sql(
 
 
 PICKLE: Final[Any] = CloudPickleSerializer()
+READ_AT: Final = ("_ingested_at", "_landed_at", "landed_at")
 READER_STEPS: Final = ("discover", "planned", "pieces", "committed")
 BEFORE_QUARANTINE: Final = 8
 """Behind discover, the plan's commit, planned, pieces, and commits of raw, admitted and late."""
@@ -74,10 +75,11 @@ class Deployment:
     root: Path
     ingest: Ingest
     done: int = field(default=-1)
+    lake_name: str = "lake"
 
     @property
     def lake(self) -> Lake:
-        return Lake(str(self.root / "lake"))
+        return Lake(str(self.root / self.lake_name))
 
     @property
     def landing(self) -> str:
@@ -185,6 +187,15 @@ class SourceContract(ABC):
         producers = {ingest.source.producer(s.name) for s in deployment.plan()}
         assert producers == self.producers(ingest.source)
 
+    def test_tasks_write_the_tables_that_the_driver_writes(self, deployment: Deployment) -> None:
+        deployment.ingest = replace(deployment.ingest, contract=OF_ALL_KINDS)
+        self.produce(deployment.root, range(1))
+        self.produce(deployment.root, range(1, 40))
+        by_tasks = replace(deployment, lake_name="by_tasks")
+        deployment.run()
+        by_tasks.run(driver_bytes=0)
+        assert_same_tables(deployment, by_tasks)
+
     @pytest.mark.parametrize(
         "points",
         [
@@ -285,6 +296,19 @@ def assert_each_row_is_there_once(
     for kind, of_kind in rows.items():
         count = len(of_kind) - (damaged if kind == "quarantined" else 0)
         assert sum(row[kind] for row in outcomes) == count, when
+
+
+def assert_same_tables(one: Deployment, other: Deployment) -> None:
+    """Both have the same rows in all tables, but for when they were read."""
+    for table in one.ingest.tables:
+        of_one, of_other = (
+            sorted(
+                repr({k: v for k, v in row.items() if k not in READ_AT}) for row in each.rows(table)
+            )
+            for each in (one, other)
+        )
+        assert of_one == of_other, table.name
+    assert one.rows(one.ingest.raw)
 
 
 def backlog(deployment: Deployment) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,13 @@ from rivermark import Contract, Field, Ingest
 from rivermark.sources import PostgresSource
 from setup.postgres_server import PostgresServer
 from tests.kills import Killer
-from tests.spark.helpers.source_contract import READER_STEPS, Deployment, backlog, steps_of
+from tests.spark.helpers.source_contract import (
+    READER_STEPS,
+    Deployment,
+    assert_same_tables,
+    backlog,
+    steps_of,
+)
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -72,6 +79,22 @@ def test_its_rows_become_a_lookup_that_holds_the_newest_of_each_key(
     expected = {n: f"store {n}" for n in (1, 2, 3, 4, 5)} | {2: "new"}
     assert names(deployment) == expected
     assert len(deployment.rows(deployment.ingest.versions)) == 10
+
+
+def test_tasks_write_the_tables_that_the_driver_writes(
+    deployment: Deployment, stores: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rivermark.ingest.source.postgres_pieces.PIECE_BYTES", 8192)
+    stores.execute(
+        "INSERT INTO stores SELECT n, repeat('x', 50) || n, now() FROM generate_series(6, 400) n; "
+        "UPDATE stores SET name = NULL WHERE id % 7 = 0"
+    )
+    by_tasks = replace(deployment, lake_name="by_tasks")
+    deployment.run()
+    by_tasks.run(driver_bytes=0)
+    assert len(by_tasks.plan()) > 2
+    assert len(names(by_tasks)) == 400 - 400 // 7
+    assert_same_tables(deployment, by_tasks)
 
 
 @pytest.mark.long

@@ -6,20 +6,24 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pytest
+from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import SparkSession
 
-from rivermark import DeclarationError, RivermarkError
-from rivermark.ingest.source import postgres as module
+from rivermark import Contract, DeclarationError, Field, RivermarkError
+from rivermark.ingest.parse.contract_parser import ContractParser
+from rivermark.ingest.source import postgres_pieces
 from rivermark.model.source import PlannedSplit, SourceReader, Split
 from rivermark.sources import PostgresSource
 from setup.postgres_server import PostgresServer
+from tests.oracles.raw_lines import lines_of
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
+PICKLE: Final[Any] = CloudPickleSerializer()
 STORES = PostgresSource(
     table="shop.stores",
     database="$TEST_DATABASE",
@@ -118,12 +122,11 @@ def test_a_table_is_read_again_when_its_version_changes_and_not_before(
     shop.execute("UPDATE shop.stores SET name = 'new', changed_at = changed_at + interval '1 s'")
     assert reader.backlog().splits == 1
     [second] = poll(reader)
-    assert {row["name"] for row in records(reader, second)} == {"new"}
-    assert records(reader, first)[0] == {
+    assert records(reader, second)[0] == {
         "id": 1,
-        "name": "store 1",
+        "name": "new",
         "rent": "0.33333333333333333333",
-        "changed_at": "2024-03-01T12:00:00Z",
+        "changed_at": "2024-03-01T12:00:01Z",
     }
     reader.close()
     again = reader_of(STORES, second, first)
@@ -142,24 +145,143 @@ def test_without_a_version_a_table_is_read_again_by_the_clock(shop: Connection) 
     often.close()
 
 
-def test_a_read_of_which_only_a_part_was_planned_is_done_again(
-    shop: Connection, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def many(shop: Connection, monkeypatch: pytest.MonkeyPatch) -> PostgresSource:
+    """A table of some blocks, of which each is a piece."""
+    monkeypatch.setattr(postgres_pieces, "PIECE_BYTES", 8192)
+    shop.execute(
+        "CREATE TABLE shop.many AS SELECT n AS id, repeat('x', 100) AS note, "
+        "1 AS place FROM generate_series(1, 500) n"
+    )
+    return PostgresSource(table="shop.many", database="$TEST_DATABASE")
+
+
+def ids(read: list[dict[str, Any]]) -> list[int]:
+    return sorted(row["id"] for row in read)
+
+
+def test_a_read_is_one_planned_batch_of_ranges_that_hold_each_row_once(
+    shop: Connection, many: PostgresSource
 ) -> None:
-    monkeypatch.setattr(module, "ROWS_A_SPLIT", 2)
-    reader = reader_of(STORES)
-    parts = poll(reader)
-    assert [len(records(reader, part)) for part in parts] == [2, 2, 1]
+    reader = reader_of(many)
+    parts = reader.discover().ready
+    assert len(parts) > 5
+    assert [*reader.batches(parts)] == [parts]
+    assert sum(part.size for part in parts) == pytest.approx(500 * 130, rel=0.5)
+    # What was added since lies behind the last one.
+    shop.execute(
+        "INSERT INTO shop.many SELECT n, repeat('y', 100), 1 FROM generate_series(501, 900) n"
+    )
+    reader.planned(parts)
+    assert ids(records(reader, *parts)) == [*range(1, 901)]
     reader.close()
-    killed = reader_of(STORES, *parts[:2])
+    killed = reader_of(many, *parts[:2])
     again = poll(killed)
-    assert [split.name for split in again] == [f"read-00000001-{n:04d}" for n in range(3)]
+    assert {split.name[:13] for split in again} == {"read-00000001"}
+    shop.execute("TRUNCATE shop.many")
+    assert records(killed, *again) == []
+    assert poll(killed) == []
     killed.close()
-    shop.execute("DELETE FROM shop.stores")
-    emptied = reader_of(STORES, *parts, *again)
-    [nothing] = poll(emptied)
-    assert records(emptied, nothing) == []
-    assert poll(emptied) == []
-    emptied.close()
+
+
+@pytest.mark.parametrize("kind", ["view", "materialized view", "partitioned table", "empty"])
+def test_whatever_holds_rows_is_read_whole(
+    shop: Connection, many: PostgresSource, kind: str
+) -> None:
+    if kind == "partitioned table":
+        shop.execute(
+            "CREATE TABLE shop.kind (LIKE shop.many) PARTITION BY RANGE (id); "
+            "CREATE TABLE shop.low PARTITION OF shop.kind FOR VALUES FROM (0) TO (100); "
+            "CREATE TABLE shop.high PARTITION OF shop.kind FOR VALUES FROM (100) TO (1000); "
+            "INSERT INTO shop.kind SELECT * FROM shop.many"
+        )
+    elif kind == "empty":
+        shop.execute("CREATE TABLE shop.kind (LIKE shop.many)")
+    else:
+        shop.execute(f"CREATE {kind} shop.kind AS SELECT * FROM shop.many")  # noqa: S608
+    reader = reader_of(replace(many, table="shop.kind"))
+    parts = poll(reader)
+    assert (len(parts) > 1) == (kind == "partitioned table")
+    assert ids(records(reader, *parts)) == ([] if kind == "empty" else [*range(1, 501)])
+    reader.close()
+
+
+def test_all_ranges_are_of_one_moment_also_in_tasks(shop: Connection, many: PostgresSource) -> None:
+    reader = reader_of(many)
+    parts = cast(list[PlannedSplit], poll(reader))
+    pieces = PICKLE.loads(PICKLE.dumps([*reader.pieces(cast(SparkSession, None), parts, 99)]))
+    # Each row moves to another block.
+    shop.execute("UPDATE shop.many SET place = 2; DELETE FROM shop.many WHERE id < 100")
+    import psycopg
+
+    with pytest.raises(psycopg.errors.LockNotAvailable):
+        shop.execute("SET lock_timeout = '50ms'; TRUNCATE shop.many")
+    read = [each for piece in pieces for each in piece.read()]
+    rows = [json.loads(text) for each in read for text in each.rows["payload"].to_pylist()]
+    assert ids(rows) == [*range(1, 501)]
+    assert {row["place"] for row in rows} == {1}
+    reader.committed(parts)
+    shop.execute("SET lock_timeout = 0; TRUNCATE shop.many")
+    reader.close()
+
+
+def test_rows_that_an_older_release_kept_in_the_plan_are_read_from_there(shop: Connection) -> None:
+    reader = reader_of(STORES)
+    [part] = poll(reader)
+    lines = [json.dumps({"id": n}) for n in (8, 9)]
+    path = json.dumps({"read": [0, "2024-03-01", None], "part": 0, "parts": 1, "lines": lines})
+    assert ids(records(reader, replace(part, path=path))) == [8, 9]
+    reader.close()
+
+
+KINDS = {
+    "id": "1",
+    "flag": "n % 2 = 0",
+    "small": "n::smallint",
+    "long": "9007199254740993 + n",
+    "huge": "12345678901234567890123 + n",
+    "amount": "(n / 4.0)::numeric(9,2)",
+    "ratio": "n / 7.0",
+    "real": "(n / 10.0)::real",
+    "double": "n / 3.0::double precision",
+    "text": "CASE n % 3 WHEN 0 THEN ' 12' WHEN 1 THEN '\"quoted\" \\' ELSE 'ü' END",
+    "bytes": r"'\x00ff'::bytea",
+    "day": "date '2024-02-28' + n",
+    "moment": "timestamptz '2024-03-01 12:00:00.123456+02' + n * interval '1 min'",
+    "wall": "timestamp '2024-03-31 01:30' + n * interval '10 min'",
+    "clock": "time '12:30:00.5' + n * interval '1 min'",
+    "zoned": "timetz '12:30+05:30'",
+    "span": "n * interval '1 hour'",
+    "uuid": "'00000000-0000-0000-0000-000000000001'::uuid",
+    "doc": """jsonb_build_object('a', n, 'b', ARRAY[1.10])""",
+    "list": "ARRAY[n, NULL]",
+    "wild": "CASE WHEN n = 3 THEN timestamptz 'infinity' ELSE timestamptz '2024-03-01 12:00Z' END",
+    "none": "NULL::int",
+}
+READ_AS = ("string", "long", "int", "double", "boolean", "float", "timestamp", "decimal(12,3)")
+
+
+def test_columns_are_typed_as_the_payloads_of_their_rows_are(shop: Connection) -> None:
+    columns = ", ".join(
+        f"CASE WHEN n = 7 THEN NULL ELSE {value} END AS {name}" for name, value in KINDS.items()
+    )
+    shop.execute(f"CREATE TABLE shop.kinds AS SELECT {columns} FROM generate_series(0, 39) n")  # noqa: S608
+    fields = tuple(
+        Field(f"{name}_{n}", kind, (name,)) for name in KINDS for n, kind in enumerate(READ_AS)
+    )
+    contract = Contract(fields=fields)
+    reader = reader_of(replace(STORES, table="shop.kinds", version=None))
+    reader.expect(contract.spellings())
+    [part] = cast(list[PlannedSplit], poll(reader))
+    [piece] = reader.pieces(cast(SparkSession, None), [part], 99)
+    [read] = reader.read(piece)
+    reader.close()
+    assert read.columns
+    lines = lines_of(read.rows["payload"].to_pylist(), "json")
+    parser = ContractParser(contract, ",")
+    by_columns, by_payload = parser.parse(lines, read.columns), parser.parse(lines)
+    for name in by_payload.column_names:
+        assert by_columns[name].equals(by_payload[name]), name
 
 
 def test_what_is_wrong_is_said(shop: Connection) -> None:
