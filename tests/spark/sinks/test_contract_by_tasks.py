@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from rivermark import PostgresAppend, PostgresUpsert
 from rivermark.lake.lake import Lake
 from rivermark.lake.rows_in_files import InFiles
 from rivermark.model.sink import Sink
+from rivermark.sinks import PostgresAppend, PostgresUpsert
 from rivermark.sinks.postgres import staging
 from rivermark.sinks.undelivered import undelivered_of, waiting_in
 from tests import sink_contract

@@ -10,17 +10,9 @@ from unittest.mock import Mock
 import pytest
 from pyspark.sql import SparkSession
 
-from rivermark import (
-    FileSink,
-    KafkaSink,
-    Output,
-    PostgresAppend,
-    PostgresUpsert,
-    Stream,
-    Table,
-    WebhookSink,
-)
+from rivermark import Output, Stream, Table
 from rivermark.settings import Settings
+from rivermark.sinks import FileSink, KafkaSink, PostgresAppend, PostgresUpsert, WebhookSink
 from rivermark.sinks.output import OutputWriter
 from tests.spark.helpers.kafka import Topics, committed_messages
 from tests.spark.helpers.sensors import READINGS, admit, reading, rows, run
