@@ -301,9 +301,12 @@ def assert_each_row_is_there_once(
 def assert_same_tables(one: Deployment, other: Deployment) -> None:
     """Both have the same rows in all tables, but for when they were read."""
     for table in one.ingest.tables:
+        # A quarantined row has the time at which its split was read, where it has none of its own.
+        left_out = {*READ_AT, *(["event_time"] if table == one.ingest.quarantine else [])}
         of_one, of_other = (
             sorted(
-                repr({k: v for k, v in row.items() if k not in READ_AT}) for row in each.rows(table)
+                repr({k: v for k, v in row.items() if k not in left_out})
+                for row in each.rows(table)
             )
             for each in (one, other)
         )
