@@ -127,9 +127,9 @@ class RealTimeQuery(Backlog):
             self._query.stop()
 
     def _start(self, **trigger: Any) -> StreamingQuery:
+        self._static.check()
         self._offsets.check()
         name = f"{self._stream.name} in real time"
-        self._static.check()
         self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", name)
         sink = kafka_settings(self._sink.brokers, self._sink.settings)
         writer = self._messages().writeStream.format("kafka").outputMode("update").queryName(name)

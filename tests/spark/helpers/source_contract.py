@@ -191,10 +191,14 @@ class SourceContract(ABC):
         deployment.ingest = replace(deployment.ingest, contract=OF_ALL_KINDS)
         self.produce(deployment.root, range(1))
         self.produce(deployment.root, range(1, 40))
-        by_tasks = replace(deployment, lake_name="by_tasks")
+        by_tasks = self.beside(deployment)
         deployment.run()
         by_tasks.run(driver_bytes=0)
         assert_same_tables(deployment, by_tasks)
+
+    def beside(self, deployment: Deployment) -> Deployment:
+        """Another deployment that reads what this one reads."""
+        return replace(deployment, lake_name="by_tasks")
 
     @pytest.mark.parametrize(
         "points",

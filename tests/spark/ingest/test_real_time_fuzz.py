@@ -89,7 +89,7 @@ def admitted(sent: Sequence[Sent]) -> dict[int, tuple[Any, ...]]:
     count, now = len(sent), datetime.now(UTC)
     lines = pa.table(
         {
-            "payload": pa.array([payload_of(cast(Any, each), "json") for each in sent]),
+            "payload": pa.array([payload_of(cast(Any, each), "json")[0] for each in sent]),
             "_format": pa.array(["json"] * count),
             "_columns": pa.nulls(count, pa.string()),
             "_head": pa.nulls(count, pa.string()),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -84,6 +86,12 @@ class TestArchivedFiles(TestFiles):
         archived = root / "landing" / "archive" / "events"
         assert [p.name for p in archived.iterdir()] == ["0000.json"]
         assert sorted(p.name for p in empty.parent.iterdir()) == ["empty.json", "next.json"]
+
+    def beside(self, deployment: Deployment) -> Deployment:
+        """It has files of its own: what the first has read is not there any more."""
+        root = deployment.root / "beside"
+        shutil.copytree(deployment.root / "landing", root / "landing")
+        return replace(deployment, root=root)
 
     def test_a_replay_does_not_need_the_file(self, deployment: Deployment) -> None:
         self.produce(deployment.root, range(2))
