@@ -31,8 +31,8 @@ EPOCH = re.compile(r"\bdate(?:time)?\(1970")
 """A definition of when time begins: `model/time.py` has it."""
 
 LIMITS = {
-    "lines": 75_945,
-    "modules": 614,
+    "lines": 75_720,
+    "modules": 612,
     "modules above 300 lines": 19,
     "lines that the admission function imports": 9_200,
     "private names of Spark": 47,
