@@ -14,7 +14,7 @@ from deltalake import DeltaTable, write_deltalake
 from rivermark.ingest.plan import plan_table
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.commit_metadata import commit_properties
-from rivermark.lake.delta import damage_named, dataset_of, delta_table
+from rivermark.lake.delta import dataset_of, delta_table, read_batches
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.schema import arrow_schema
@@ -140,19 +140,16 @@ class LookupTable:
     def _present(self, table: TableRows, versions: pa.Table) -> pa.Table:
         """The place in time of the rows whose keys the versions have; of other keys nothing stays.
 
-        Files are opened by the bounds of their keys. Arrow does not get the filter: it compares no
-        text with those of a file that delta-rs has merged, whose type is another one.
+        Files are opened by the bounds of their keys.
         """
         kinds = {key: table.schema.field(key).type for key in self._table.keys}
         changed = {key: pc.unique(versions[key].cast(kind)) for key, kind in kinds.items()}
         columns = [*dict.fromkeys((*changed, self._time, "_ingest_batch"))]
         wanted = reduce(and_, (_may_be(key, values) for key, values in changed.items()))
         present = [table.schema.empty_table().select(columns)]
-        with damage_named(table):
-            for file in table.get_fragments(wanted):
-                for batch in file.to_batches(schema=table.schema, columns=columns):
-                    own = (pc.is_in(batch[key], values) for key, values in changed.items())
-                    present.append(pa.Table.from_batches([batch.filter(reduce(pc.and_, own))]))
+        for batch in read_batches(table, columns=columns, filter=wanted):
+            own = (pc.is_in(batch[key], values) for key, values in changed.items())
+            present.append(pa.Table.from_batches([batch.filter(reduce(pc.and_, own))]))
         return pa.concat_tables(present)
 
 

@@ -186,7 +186,7 @@ class TableRows(ds.FileSystemDataset):  # type: ignore[misc]  # Arrow has no typ
             # No file holds the values of the columns by which it is partitioned.
             known = {"partition_expression": self._partition_of(index)} if self._partitions else {}
             fragments.append(self._format.make_fragment(name, self._store, **known))
-        return ds.FileSystemDataset(fragments, self.schema, self._format, self._store)
+        return _Files(fragments, self.schema, self._format, self._store)
 
     def _chosen(self, condition: pc.Expression | None) -> list[int]:
         """The numbers of the files that may hold such rows, in the order of the log."""
@@ -235,6 +235,40 @@ class TableRows(ds.FileSystemDataset):  # type: ignore[misc]  # Arrow has no typ
             column = pc.field(name)
             known &= column == value if value.is_valid else column.is_null()
         return known
+
+
+class _Files(ds.FileSystemDataset):  # type: ignore[misc]  # Arrow has no types
+    """Some files of a table, of which a filter sees the values as the table has them.
+
+    Where delta-rs writes rows again, as a merge does, texts and bytes are views, which Arrow
+    compares with no text: the rows of such files are read first, and filtered as what they are
+    cast to.
+    """
+
+    def scanner(
+        self,
+        columns: Any = None,
+        filter: pc.Expression | None = None,  # noqa: A002 - Arrow's name
+        **options: Any,
+    ) -> ds.Scanner:
+        """A scanner over the files."""
+        text = str(filter)
+        named = [] if filter is None else [name for name in self.schema.names if name in text]
+        if not any(_has_views(file, named) for file in self.get_fragments()):
+            return super().scanner(columns=columns, filter=filter, **options)
+        # Columns by expressions may refer to any.
+        wanted = columns if isinstance(columns, list) else self.schema.names
+        plain = super().scanner(columns=[*dict.fromkeys((*wanted, *named))], **options)
+        return ds.Scanner.from_batches(plain.to_reader(), columns=columns, filter=filter)
+
+
+def _has_views(file: ds.ParquetFileFragment, columns: list[str]) -> bool:
+    """Returns True if a column is a view there, or holds some."""
+    if not columns:
+        return False
+    file.ensure_complete_metadata()  # Which the scan then reads no second time.
+    stored = file.physical_schema
+    return any("_view" in str(stored.field(name).type) for name in columns if name in stored.names)
 
 
 class _Bounds:

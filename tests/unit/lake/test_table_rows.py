@@ -198,3 +198,48 @@ def test_the_newest_rows_are_in_the_files_that_are_opened_for_them(year: TableRo
     assert len(year.newest("at").files) == 1
     assert year.files_since("at", START + 3 * DAY) == 5_000 - 3 * 24 * 60
     assert year.files_since("at", START + 30 * DAY) == 0
+
+
+@pytest.mark.parametrize(
+    ("condition", "sql", "expected"),
+    [
+        (ds.field("name") == "b", "name = 'b'", [5]),
+        (ds.field("name").isin(["b", "c"]), "name IN ('b', 'c')", [3, 5]),
+        (ds.field("name") > "b", "name > 'b'", [3, 6]),
+        (ds.field("raw") == b"5", "raw = '5'::BLOB", [5]),
+        (ds.field("of", "name") == "b", "\"of\".name = 'b'", [5]),
+        ((ds.field("name") < "c") & (ds.field("n") > 1), "name < 'c' AND n > 1", [5]),
+    ],
+)
+def test_texts_and_bytes_that_a_merge_wrote_are_found(
+    tmp_path: Path, condition: Any, sql: str, expected: list[int]
+) -> None:
+    def named(**numbers: int) -> pa.Table:
+        return pa.table(
+            {
+                "name": [*numbers],
+                "n": pa.array([*numbers.values()], pa.int32()),
+                "raw": [str(number).encode() for number in numbers.values()],
+                "of": [{"name": name} for name in numbers],
+            }
+        )
+
+    write_deltalake(tmp_path, named(a=1, b=2, c=3))
+    merge = DeltaTable(tmp_path).merge(
+        named(b=5, d=6), "new.name = old.name", source_alias="new", target_alias="old"
+    )
+    merge.when_matched_update_all().when_not_matched_insert_all().execute()
+    rows = dataset_of(DeltaTable(tmp_path))
+    [file] = rows.get_fragments()
+    assert pa.types.is_string_view(file.physical_schema.field("name").type)
+
+    found = [
+        rows.to_table(columns=["n"], filter=condition),
+        rows.of_files(rows.files).to_table(columns=["n"], filter=condition),
+        rows.to_table(columns={"n": ds.field("n")}, filter=condition),
+        rows.to_table(filter=condition),
+    ]
+    assert [sorted(each["n"].to_pylist()) for each in found] == [expected] * 4
+    assert rows.count_rows(condition) == len(expected)
+    asked = query(f"SELECT n FROM rows WHERE {sql} ORDER BY n", {"rows": rows})  # noqa: S608
+    assert [row["n"] for row in asked] == expected
