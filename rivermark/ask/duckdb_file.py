@@ -1,13 +1,12 @@
 """A DuckDB file with a view of each table of a local lake, for tools that open such files.
 
 A view reads the table's log whenever it is asked, so it shows what is committed at that moment, and
-needs no extension (docs/decisions/0043-views-read-the-log.md).
+needs no extension (docs/decisions/0035-views-read-the-log.md).
 """
 
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final
@@ -17,8 +16,10 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaProtocolError
 
 from rivermark.ask.lake_table import tables_in
+from rivermark.ask.result_files import check_place
+from rivermark.ask.sql import one_line
 from rivermark.lake.delta import check_readable, delta_table
-from rivermark.lake.filesystem import filesystem, is_local
+from rivermark.lake.filesystem import filesystem, is_local, replacing
 from rivermark.lake.lake import Lake
 from rivermark.lake.sql import quoted
 from rivermark.model.errors import RivermarkError, WrongUse
@@ -82,23 +83,19 @@ def write_views(
     `hidden` are columns by table that no view has. An older file is replaced when all is written.
 
     Raises:
-        WrongUse: The lake is not on this machine's disks.
+        WrongUse: The lake is not on this machine's disks, or the file cannot be written there.
     """
     if not is_local(lake.root):
         raise WrongUse(f"{lake.root} is no folder: ask its tables by `rivermark sql`")
+    check_place(file)
     shown, left_out = [], {}
-    draft = file.with_name(f".{file.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        with duckdb.connect(str(draft)) as engine:
-            for name in sorted(tables_in(lake)):
-                try:
-                    _write_view(engine, lake, name, hidden.get(name, ()))
-                    shown.append(name)
-                except (RivermarkError, DeltaProtocolError, duckdb.Error) as error:
-                    left_out[name] = " ".join(str(error).split("\n\n")[0].split())
-        draft.replace(file)
-    finally:
-        draft.unlink(missing_ok=True)
+    with replacing(file) as draft, duckdb.connect(str(draft)) as engine:
+        for name in sorted(tables_in(lake)):
+            try:
+                _write_view(engine, lake, name, hidden.get(name, ()))
+                shown.append(name)
+            except (RivermarkError, DeltaProtocolError, duckdb.Error) as error:
+                left_out[name] = one_line(error)
     return shown, left_out
 
 

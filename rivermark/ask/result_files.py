@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from rivermark.lake.filesystem import replacing
 from rivermark.model.errors import WrongUse
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ PLAIN: Final = (
 def write_rows(path: Path, batches: pa.RecordBatchReader, as_json: AsJson) -> int:
     """Write the rows into a file, which is there when all of them are; returns their number.
 
-    The ending of its name says how: .csv, .jsonl or .parquet. Raises WrongUse for another one.
+    The ending of its name says how: .csv, .jsonl or .parquet. Raises WrongUse for another one,
+    and for a place where no file can be written.
     """
     writers: dict[str, Callable[[BinaryIO, pa.RecordBatchReader, AsJson], int]] = {
         ".csv": csv_rows,
@@ -39,8 +40,17 @@ def write_rows(path: Path, batches: pa.RecordBatchReader, as_json: AsJson) -> in
         raise WrongUse(
             f"{path}: a result is written as {', '.join(writers)}; choose such an ending"
         )
-    with _whole(path) as file:
+    check_place(path)
+    with replacing(path) as draft, draft.open("wb") as file:
         return writers[path.suffix](file, batches, as_json)
+
+
+def check_place(file: Path) -> None:
+    """Refuse a file that cannot be written where it is said to be, before anything is read."""
+    place = next(each for each in file.absolute().parents if each.exists())
+    if file.is_dir() or not place.is_dir() or not os.access(place, os.W_OK):
+        what = file if file.is_dir() else place
+        raise WrongUse(f"{file} cannot be written: {what} is no place for it; name another file")
 
 
 def csv_rows(file: BinaryIO, batches: pa.RecordBatchReader, as_json: AsJson) -> int:
@@ -84,15 +94,3 @@ def _parquet(file: BinaryIO, batches: pa.RecordBatchReader, _as_json: AsJson) ->
             writer.write_batch(batch)
             rows += batch.num_rows
     return rows
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes its name, and the place of an older one, when all is written."""
-    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        with draft.open("wb") as file:
-            yield file
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)

@@ -124,7 +124,7 @@ def _tables_named(engine: duckdb.DuckDBPyConnection, sql: str) -> list[tuple[str
     try:
         kinds = [each.type for each in engine.extract_statements(sql)]
     except duckdb.Error as error:
-        raise WrongUse(f"this is no SQL: {_one_line(error)}") from None
+        raise WrongUse(f"this is no SQL: {one_line(error)}") from None
     if kinds != [duckdb.StatementType.SELECT]:
         raise WrongUse(
             "one query is asked for at a time, and tables are never written to: begin with SELECT, "
@@ -154,7 +154,7 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
 
 def _in_words(lake: Lake, error: duckdb.Error, left_out: list[str]) -> RivermarkError:
     """DuckDB's error as a sentence, with the table or column that was probably meant."""
-    text = _one_line(error)
+    text = one_line(error)
     if missing := re.search(r"Table with name (\S+) does not exist", text):
         return no_table(lake, missing[1])
     if isinstance(error, duckdb.PermissionException):
@@ -164,5 +164,6 @@ def _in_words(lake: Lake, error: duckdb.Error, left_out: list[str]) -> Rivermark
     return RivermarkError(f"the query cannot be run: {text}")
 
 
-def _one_line(error: duckdb.Error) -> str:
+def one_line(error: Exception) -> str:
+    """The message of an error, without the picture of the query that DuckDB puts below."""
     return " ".join(str(error).split("\n\n")[0].split())

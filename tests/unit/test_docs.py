@@ -57,6 +57,17 @@ def test_every_link_and_path_of_a_page_exists(page: Path) -> None:
     assert gone - NOT_YET_THERE.get(name, set()) == set()
 
 
+def test_every_page_that_code_names_exists() -> None:
+    named = re.compile(r"\bdocs/[\w/-]+\.md\b")
+    code = (
+        file for room in ("rivermark", "assets", "setup") for file in (ROOT / room).rglob("*.py")
+    )
+    pages = {(file, page) for file in code for page in named.findall(file.read_text())}
+
+    assert [f"{file}: {page}" for file, page in pages if not (ROOT / page).exists()] == []
+    assert len(pages) > 10
+
+
 def test_every_command_that_a_page_names_exists() -> None:
     command = get_command(app)
     assert isinstance(command, TyperGroup)

@@ -69,6 +69,24 @@ def test_a_file_has_all_rows_or_is_not_there(rivermark: Run, tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("hourly")
+@pytest.mark.parametrize("arguments", [("FROM shop.hourly", "--out"), ("--views",)])
+def test_folders_are_made_and_a_place_for_no_file_is_said(
+    rivermark: Run, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    file = tmp_path / "new" / "folder" / "rows.csv"
+    assert rivermark("sql", *arguments, str(file)).exit_code == 0
+    assert [path.name for path in file.parent.iterdir()] == ["rows.csv"]
+
+    folder = tmp_path / "folder.csv"
+    folder.mkdir()
+    for place, what in ((folder, folder), (file / "inside.csv", file)):
+        refused = rivermark("sql", *arguments, str(place))
+        assert refused.exit_code == 2
+        said = " ".join(refused.output.split())
+        assert f"{place} cannot be written: {what} is no place for it" in said
+
+
+@pytest.mark.usefixtures("hourly")
 def test_a_file_of_views_is_opened_by_duckdb_alone(rivermark: Run, tmp_path: Path) -> None:
     file = tmp_path / "lake.duckdb"
 
