@@ -56,6 +56,15 @@ def is_local(uri: str) -> bool:
     return "://" not in uri or uri.startswith("file:")
 
 
+def content_of(store: fs.FileSystem, path: str) -> bytes | None:
+    """The content of a file; None where it is missing."""
+    try:
+        with store.open_input_stream(path) as file:
+            return bytes(file.read())
+    except FileNotFoundError:
+        return None
+
+
 def write_file(uri: str, content: bytes, *, durable: bool = True) -> None:
     """Put the content into a file in one step: a reader sees the old content or the new one.
 

@@ -7,6 +7,7 @@ made. delta-rs's `to_pyarrow_dataset` makes one of each bound of each file: 57 s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -33,6 +34,8 @@ SKIPPING: Final = (
 """Types by whose bounds files are skipped: those in which every value lies between both."""
 MILLISECOND: Final = pa.scalar(1000, pa.duration("us"))
 """By so much bounds of moments may be cut."""
+TEXTS: Final = re.compile("string|binary")
+"""In the name of a type that files may hold as views."""
 RANGE: Final = 64
 """Files that are asked together, and ranges that are."""
 NATIVE: Final = "(read a table's rows by the methods of its dataset, not by Arrow's own scanner)"
@@ -252,9 +255,9 @@ class _Files(ds.FileSystemDataset):  # type: ignore[misc]  # Arrow has no types
         **options: Any,
     ) -> ds.Scanner:
         """A scanner over the files."""
-        text = str(filter)
-        named = [] if filter is None else [name for name in self.schema.names if name in text]
-        if not any(_has_views(file, named) for file in self.get_fragments()):
+        text = "" if filter is None else str(filter)
+        named = [f.name for f in self.schema if f.name in text and TEXTS.search(str(f.type))]
+        if not named or not any(_has_views(file, named) for file in self.get_fragments()):
             return super().scanner(columns=columns, filter=filter, **options)
         # Columns by expressions may refer to any.
         wanted = columns if isinstance(columns, list) else self.schema.names
@@ -263,9 +266,6 @@ class _Files(ds.FileSystemDataset):  # type: ignore[misc]  # Arrow has no types
 
 
 def _has_views(file: ds.ParquetFileFragment, columns: list[str]) -> bool:
-    """Returns True if a column is a view there, or holds some."""
-    if not columns:
-        return False
     file.ensure_complete_metadata()  # Which the scan then reads no second time.
     stored = file.physical_schema
     return any("_view" in str(stored.field(name).type) for name in columns if name in stored.names)

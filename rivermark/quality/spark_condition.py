@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from rivermark.lake.sql import spark_quoted
+from rivermark.lake.sql import spark_quoted, spark_quoted_text
 from rivermark.model.errors import DeclarationError
 from rivermark.quality.condition_engine import connection
 from rivermark.quality.condition_text import Node, tree_of
@@ -189,7 +189,7 @@ def _constant(node: Node) -> _Piece:
         case "NULL_LITERAL":
             return _Piece("NULL", "null")
         case "STRING":
-            return _Piece("'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'", "text")
+            return _Piece(spark_quoted_text(text), "text")
     return _Piece(text, "number")
 
 

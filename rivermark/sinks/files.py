@@ -24,7 +24,7 @@ from rivermark.lake.archive import is_folder, move_folder
 from rivermark.lake.day_predicates import days_of
 from rivermark.lake.delta import damage_named
 from rivermark.lake.durable import sync_in
-from rivermark.lake.filesystem import filesystem, put_file
+from rivermark.lake.filesystem import content_of, filesystem, put_file
 from rivermark.lake.locks import commit_lock
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
@@ -101,7 +101,7 @@ class FileSink(Sink):
         from pyarrow import dataset  # It imports pandas, which takes a second.
 
         store, path = filesystem(folder_of(self, context))
-        last = _content(store, f"{path}/{LAST}")
+        last = content_of(store, f"{path}/{LAST}")
         if last is None:
             return Holding(-1)
         batch = msgspec.json.decode(last, type=BatchIdentity)
@@ -111,8 +111,8 @@ class FileSink(Sink):
         files = dataset.dataset(path, filesystem=store, format=kind)
         with damage_named(files):
             rows = files.count_rows()
-        is_moving = _content(store, f"{path}/{JOURNAL}") is not None
-        is_moving |= _content(store, f"{path}/{LAST}") != last
+        is_moving = content_of(store, f"{path}/{JOURNAL}") is not None
+        is_moving |= content_of(store, f"{path}/{LAST}") != last
         return Holding(batch.batch if is_ours else -1, None if is_moving else rows)
 
     def archive(self, context: SinkContext, stamp: str) -> list[str]:
@@ -124,14 +124,6 @@ class FileSink(Sink):
         target = f"{parent}/_removed/{stamp}/{context.table.name}"
         move_folder(folder, target)
         return [target]
-
-
-def _content(store: fs.FileSystem, path: str) -> bytes | None:
-    try:
-        with store.open_input_stream(path) as file:
-            return bytes(file.read())
-    except FileNotFoundError:
-        return None
 
 
 def folder_of(sink: FileSink, context: SinkContext) -> str:
@@ -167,7 +159,7 @@ class _Writer(SinkWriter):
 
     @cached_property
     def _last(self) -> BatchIdentity | None:
-        content = _content(self._store, f"{self._path}/{LAST}")
+        content = content_of(self._store, f"{self._path}/{LAST}")
         if content is None:
             return None
         last = msgspec.json.decode(content, type=BatchIdentity)
@@ -221,7 +213,7 @@ class _Writer(SinkWriter):
 
     def _complete(self) -> None:
         """Carry out the journal that is there, if one is; every step may be repeated."""
-        content = _content(self._store, f"{self._path}/{JOURNAL}")
+        content = content_of(self._store, f"{self._path}/{JOURNAL}")
         if content is None:
             return
         journal = msgspec.json.decode(content, type=Journal)

@@ -45,7 +45,7 @@ from rivermark.lake.locks import try_merge_lock
 from rivermark.lake.log import Commit, CommitLog
 from rivermark.lake.replace import replace_rows
 from rivermark.lake.schema import arrow_schema, create_table
-from rivermark.lake.sql import spilling_connection
+from rivermark.lake.sql import quoted_text, spilling_connection
 from rivermark.lake.system_tables import rows_of
 from rivermark.model.contract import REPLACED
 from rivermark.model.errors import RivermarkError
@@ -204,8 +204,8 @@ def _replace_tables(context: BackfillContext, new: Replacement, done: Reprocessi
     if ingest.kind == "lookup":
         LookupTable(lake, ingest).rebuild(metadata)
     rows = recounted(lake, ingest, new.scope) if new.ledger is None else new.ledger
-    name, where = ingest.name.replace("'", "''"), new.scope.sql(batch="ingest_batch", file="file")
-    own = f"stream = '{name}' AND {where}"
+    where = new.scope.sql(batch="ingest_batch", file="file")
+    own = f"stream = {quoted_text(ingest.name)} AND {where}"
     replace_rows(lake, INGEST_FILES, rows_of(INGEST_FILES, rows), own, metadata)
     for table in new.differences:
         done.tables[table.name].version_after = version_of(lake, table, done.id)
@@ -241,8 +241,7 @@ def _fitted(rows: pa.Table, table: Table) -> pa.Table:
 
 def recounted(lake: Lake, ingest: Ingest, scope: Scope) -> list[dict[str, Any]]:
     """The outcomes of a scope's files, with the rows that the tables hold of them now."""
-    own = scope.filter("ingest_batch", "file") & (pc.field("stream") == ingest.name)
-    outcomes = read_rows(dataset_of(delta_table(lake.path(INGEST_FILES))), filter=own).to_pylist()
+    outcomes = outcomes_of(lake, ingest, scope)
     tables = Decisions(ingest).tables()
     rows = {name: dataset_of(delta_table(lake.path(table))) for name, (table, _) in tables.items()}
     with spilling_connection(rows) as duck:
@@ -255,4 +254,14 @@ def recounted(lake: Lake, ingest: Ingest, scope: Scope) -> list[dict[str, Any]]:
             for name, count in zip(OUTCOMES, by_file.get(file, (0, 0, 0)), strict=True):
                 # Erased rows count as what they were.
                 row[name] = count + sum(place[:2] == file for place in gone.get(name, ()))
-    return list(outcomes)
+    return outcomes
+
+
+def outcomes_of(
+    lake: Lake, ingest: Ingest, scope: Scope, version: int | None = None
+) -> list[dict[str, Any]]:
+    """The outcomes of a scope's files, as they are recorded, or were at a version of the record."""
+    own = scope.filter("ingest_batch", "file") & (pc.field("stream") == ingest.name)
+    record = dataset_of(delta_table(lake.path(INGEST_FILES), version))
+    outcomes: list[dict[str, Any]] = read_rows(record, filter=own).to_pylist()
+    return outcomes

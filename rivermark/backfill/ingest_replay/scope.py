@@ -13,7 +13,7 @@ from rivermark.backfill.comparison import DuckDb
 from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.spark_comparison import OnSpark
 from rivermark.lake.delta import dataset_of, delta_table, read_delta
-from rivermark.lake.sql import spilling_connection
+from rivermark.lake.sql import quoted_text, spark_quoted_text, spilling_connection
 from rivermark.model.table import Table
 from rivermark.runtime.spark.input_size import DRIVER_BYTES
 
@@ -35,13 +35,12 @@ class Scope:
     file: str | None = None
 
     def sql(self, *, spark: bool = False, batch: str = "_ingest_batch", file: str = "_file") -> str:
-        """As a condition of DuckDB and delta-rs, or of Spark, to which a backslash escapes."""
+        """As a condition of DuckDB and delta-rs, or of Spark."""
         own = f"{batch} >= {self.first} AND {batch} <= {self.last}"
         if self.file is None:
             return f"( {own} )"
-        doubled = self.file.replace("'", "''")
-        escaped = self.file.replace("\\", "\\\\").replace("'", "\\'")
-        return f"( {own} AND {file} = '{escaped if spark else doubled}' )"
+        name = spark_quoted_text(self.file) if spark else quoted_text(self.file)
+        return f"( {own} AND {file} = {name} )"
 
     def filter(self, batch: str = "_ingest_batch", file: str = "_file") -> dataset.Expression:
         """As a filter of Arrow."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 from functools import partial
-from typing import Any, Final
-
-import pyarrow.compute as pc
+from typing import Final
 
 from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.difference import Difference
@@ -17,6 +15,7 @@ from rivermark.backfill.ingest_replay.in_place import (
     Replacement,
     alone,
     interrupted,
+    outcomes_of,
     put_in_place,
 )
 from rivermark.backfill.ingest_replay.scope import Engine, Scope
@@ -24,7 +23,6 @@ from rivermark.backfill.publish import version_of
 from rivermark.backfill.registry import newest_records
 from rivermark.backfill.result import Reprocessing
 from rivermark.ingest.split_outcomes import INGEST_FILES
-from rivermark.lake.delta import dataset_of, delta_table, read_rows
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import Commit, CommitLog
 from rivermark.lake.time_travel import oldest_readable, readable
@@ -80,7 +78,7 @@ def undo_replacement(
                 reads={names[table]: (table, before[table.name]) for table in commits},
                 differences={table: differences[table] for table in commits},
                 days=_days_of(lake, ingest, name),
-                ledger=_ledger(lake, ingest, scope, int(kept["ledger"])),
+                ledger=outcomes_of(lake, ingest, scope, int(kept["ledger"])),
                 kind="undone",
                 because=name,
                 earlier=earlier,
@@ -154,10 +152,3 @@ def _is_undone(lake: Lake, ingest: Ingest, table: Table, made: Commit) -> bool:
 def _days_of(lake: Lake, ingest: Ingest, name: str) -> tuple[date, date] | None:
     records = (r for r in newest_records(lake, ingest.name, 1000) if r.id == name)
     return next(((r.first_day, r.last_day) for r in records), None)
-
-
-def _ledger(lake: Lake, ingest: Ingest, scope: Scope, version: int) -> list[dict[str, Any]]:
-    own = scope.filter("ingest_batch", "file") & (pc.field("stream") == ingest.name)
-    rows = read_rows(dataset_of(delta_table(lake.path(INGEST_FILES), version)), filter=own)
-    outcomes: list[dict[str, Any]] = rows.to_pylist()
-    return outcomes

@@ -20,7 +20,7 @@ from pyarrow import fs
 
 from rivermark.lake.checkpoint import sum_up_checkpoint
 from rivermark.lake.delta import delta_table
-from rivermark.lake.filesystem import filesystem, put_file
+from rivermark.lake.filesystem import content_of, filesystem, put_file
 from rivermark.lake.integrity.log_entry import Actions, entry_path, read_entry, sums_path
 from rivermark.lake.integrity.version_sums import REQUIRED, Checksum, sums_in, sums_text
 from rivermark.lake.statistics import file_sizes
@@ -49,7 +49,7 @@ def write_checksum(table_path: str, version: int) -> bool:
 
 def put_checksum(store: fs.FileSystem, folder: str, version: int, sums: Checksum) -> None:
     """Write the sums of a version beside its commit."""
-    entry = _content(store, entry_path(folder, version))
+    entry = content_of(store, entry_path(folder, version))
     # Whole or not at all: a reader that finds half a file would have to distrust the version.
     put_file(store, sums_path(folder, version), sums_text(sums, version, entry), durable=False)
 
@@ -99,7 +99,7 @@ def _checksum(store: fs.FileSystem, folder: str, version: int) -> Checksum | Non
     """The checksum on disk; that of an empty table before version 0."""
     if version < 0:
         return _sums(0, 0, None, None)
-    content = _content(store, sums_path(folder, version))
+    content = content_of(store, sums_path(folder, version))
     sums = None if content is None else sums_in(content, version)
     if sums is None:
         return None
@@ -147,12 +147,3 @@ def _sums(size: int, files: int, metadata: Any, protocol: Any) -> Checksum:
         "metadata": metadata,
         "protocol": protocol,
     }
-
-
-def _content(store: fs.FileSystem, path: str) -> bytes | None:
-    """The content of a log file; None where it is missing."""
-    try:
-        with store.open_input_stream(path) as file:
-            return bytes(file.read())
-    except FileNotFoundError:
-        return None

@@ -21,7 +21,7 @@ from rivermark.lake.maintenance.compaction import TARGET_BYTES, compact
 from rivermark.lake.maintenance.reader_positions import Reader
 from rivermark.lake.maintenance.vacuum import clean_log, remove_drafts, vacuum
 from rivermark.lake.retention import apply_retention, retention_of
-from rivermark.lake.sql import query
+from rivermark.lake.sql import query, quoted_text
 from rivermark.lake.statistics import file_sizes
 from rivermark.model.table import Table
 
@@ -142,8 +142,8 @@ def delete_before(path: str, rows: OldRows, *, run_id: str) -> int:
         where = _before(rows.time, rows.moment)
         for row in query(sql, {"rows": dataset_of(delta)}):
             if row["newest"] < rows.moment:
-                key, newest = row["key"].replace("'", "''"), _before(rows.time, row["newest"])
-                where += f" AND ({rows.key} <> '{key}' OR {newest})"
+                key, newest = quoted_text(row["key"]), _before(rows.time, row["newest"])
+                where += f" AND ({rows.key} <> {key} OR {newest})"
         properties = commit_properties({"upkeep": "delete", "run": run_id})
         metrics = delta.delete(where, commit_properties=properties)
     return int(metrics.get("num_deleted_rows") or 0)

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from rivermark.lake.filesystem import filesystem, write_file
+from rivermark.lake.filesystem import content_of, filesystem, write_file
 
 FOLDER: Final = "rows"
 Files: TypeAlias = "tuple[str, Sequence[dict[str, Any]]]"
@@ -33,12 +33,8 @@ def keep_rows(checkpoint: str, batch: int, rows: pa.Table) -> None:
 
 def kept_rows(checkpoint: str, batch: int) -> pa.Table | None:
     """The rows kept of a batch; None where there are none."""
-    store, path = filesystem(_path(checkpoint, batch))
-    try:
-        with store.open_input_file(path) as file:
-            return pa.ipc.open_stream(file.read()).read_all()
-    except FileNotFoundError:
-        return None
+    content = content_of(*filesystem(_path(checkpoint, batch)))
+    return None if content is None else pa.ipc.open_stream(content).read_all()
 
 
 def keep_files(checkpoint: str, batch: int, files: Sequence[Files]) -> None:
@@ -49,12 +45,8 @@ def keep_files(checkpoint: str, batch: int, files: Sequence[Files]) -> None:
 
 def kept_files(checkpoint: str, batch: int) -> list[Files] | None:
     """The files of a batch by output; None where none were kept."""
-    store, path = filesystem(_path(checkpoint, batch, "json"))
-    try:
-        with store.open_input_stream(path) as file:
-            return [(folder, adds) for folder, adds in json.loads(file.read())]
-    except FileNotFoundError:
-        return None
+    content = content_of(*filesystem(_path(checkpoint, batch, "json")))
+    return None if content is None else [(folder, adds) for folder, adds in json.loads(content)]
 
 
 def forget_rows(checkpoint: str, batch: int) -> None:

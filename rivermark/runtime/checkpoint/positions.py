@@ -9,7 +9,7 @@ from pyarrow import fs
 
 from rivermark.ingest.plan import plan_table
 from rivermark.lake.delta import delta_table
-from rivermark.lake.filesystem import filesystem
+from rivermark.lake.filesystem import content_of, filesystem
 from rivermark.lake.integrity.data_file_check import check_added, check_current
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
@@ -167,11 +167,7 @@ def _is_between_commits(place: dict[str, Any]) -> bool:
 
 def _offsets(store: fs.FileSystem, path: str) -> list[dict[str, Any]]:
     """The places in Delta tables that an entry of the offset log names, one a line after two."""
-    try:
-        with store.open_input_stream(path) as file:
-            lines = file.read().decode().splitlines()[2:]
-    except FileNotFoundError:
-        return []
+    lines = (content_of(store, path) or b"").decode().splitlines()[2:]
     # A source that had nothing yet is a dash.
     places = [json.loads(line) for line in lines if line.startswith("{")]
     return [place for place in places if "reservoirId" in place]

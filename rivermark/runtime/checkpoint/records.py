@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from rivermark.lake.filesystem import filesystem, write_file
+from rivermark.lake.filesystem import content_of, filesystem, write_file
 from rivermark.lake.integrity.fault import Fault
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.runtime.checkpoint.integrity import put_back
@@ -35,10 +35,8 @@ def read(path: str, kind: type[T], stream: str) -> T | None:
     Raises CheckpointIncompatible where it is damaged.
     """
     store, place = filesystem(path)
-    try:
-        with store.open_input_stream(place) as file:
-            text = file.read()
-    except FileNotFoundError:
+    text = content_of(store, place)
+    if text is None:
         return None
     try:
         _check_unchanged(text)

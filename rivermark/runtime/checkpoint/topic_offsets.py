@@ -48,8 +48,7 @@ class TopicOffsets:
             RecordsLost: something else is gone; with the command that goes on without it.
             BrokersUnreachable: no broker answers.
         """
-        before = self._own()
-        now = moved(before, self._plan())
+        before, now = self._positions()
         if gone := self._losses(now):
             raise self._error(gone)
         self._go_on(before, now)
@@ -75,7 +74,8 @@ class TopicOffsets:
 
     def lost(self) -> Sequence[Range]:
         """Ranges that are gone, beyond those that the ingest has accepted."""
-        return self._losses(moved(self._own(), self._plan()))
+        _, now = self._positions()
+        return self._losses(now)
 
     def accept_loss(self) -> Sequence[Range]:
         """Go on behind what is gone; returns it.
@@ -83,8 +83,7 @@ class TopicOffsets:
         Raises:
             RecordsLost: a topic is not what it was, and the ingest has not accepted that yet.
         """
-        before = self._own()
-        now = moved(before, self._plan())
+        before, now = self._positions()
         gone = self._losses(now)
         if any(each.again for each in gone):
             raise self._error(gone)
@@ -98,12 +97,18 @@ class TopicOffsets:
             f"gap: rivermark accept-loss {who}"
         )
 
-    def _own(self) -> dict[Partition, Position]:
+    def _positions(self) -> tuple[Own, Own]:
+        """The position as it was noted, and behind what the ingest has accepted as lost."""
+        plan = self._plan()
+        own = self._own(plan)
+        return own, moved(own, plan)
+
+    def _own(self, plan: Sequence[Range]) -> dict[Partition, Position]:
         """The position behind the last finished batch; nothing before the first one."""
         done = newest_entry(self._store, f"{self._folder}/{COMMITS}")
         if done is None:
             return {}
-        ids, planned = self._ids(), positions(self._plan())
+        ids, planned = self._ids(), positions(plan)
         own = {}
         for topic, offsets in _offsets_of(self._text(f"{OFFSETS}/{done}"))[1].items():
             for number, offset in offsets.items():
