@@ -39,8 +39,10 @@ class Topics:
         return Producer({"bootstrap.servers": self.brokers, "linger.ms": 0, "log_level": 0})
 
     def make(self, name: str = "", partitions: int = 1, **config: str) -> str:
-        """Make a topic; without a name, one that no other test has."""
+        """Make a topic; without a name, one that no other test has, and with one made anew."""
         topic = name or f"t-{uuid4().hex[:8]}"
+        if name and self._has(name):
+            self.delete(name)
         done(self.admin.create_topics([NEW.NewTopic(topic, partitions, 1, config=config)]))
         return topic
 
@@ -60,8 +62,12 @@ class Topics:
         done(self.admin.incremental_alter_configs([resource]))
 
     def delete(self, topic: str) -> None:
-        """Delete a topic."""
+        """Delete a topic, and wait until it is gone."""
         done(self.admin.delete_topics([topic], operation_timeout=10))
+        wait_until(lambda: not self._has(topic), reason=f"topic {topic} is gone")
+
+    def _has(self, topic: str) -> bool:
+        return topic in self.admin.list_topics(timeout=10).topics
 
     def cut(self, topic: str, partition: int, before: int) -> None:
         """Delete the messages before an offset, as retention does."""

@@ -31,18 +31,7 @@ class Readings:
         limit = {"rule": "hot", "since": "2026-01-01T00:00:00Z", "degrees": 90}
         (limits / "limits.json").write_text(json.dumps(limit) + "\n")
         for topic in (READINGS, ALERTS):
-            # The broker is that of other tests too.
-            if topic in topics.admin.list_topics(timeout=10).topics:
-                self.delete(topic)
             topics.make(topic)
-
-    def delete(self, topic: str) -> None:
-        """Delete a topic, and wait until it is gone."""
-        self.topics.delete(topic)
-        wait_until(
-            lambda: topic not in self.topics.admin.list_topics(timeout=10).topics,
-            reason="it is gone",
-        )
 
     def send(self, first: int, count: int) -> None:
         """Send readings that are numbered from `first` on."""
@@ -104,7 +93,7 @@ def test_r07_alerts_stop_and_go_on_with_their_ingest_in_a_topic_made_again(
     world.run()
     assert world.sent() == set(range(20))
 
-    world.delete(READINGS)
+    topics.delete(READINGS)
     topics.make(READINGS)
     world.send(20, 60)
     said = world.run()
