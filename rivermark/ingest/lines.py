@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pyspark.sql.types import StringType, StructField, StructType
 
 from rivermark.ingest.parse.contract_parser import ContractParser
-from rivermark.lake.coded_texts import coded
+from rivermark.lake.dictionary_texts import with_dictionaries
 from rivermark.lake.schema import arrow_schema
 from rivermark.model.contract import RAW_SCHEMA
 from rivermark.model.source import Piece, PlannedSplit, Records, placed
@@ -25,7 +25,7 @@ KNOWN: Final = StructType(
 )
 """What is known of a split before its first row is read."""
 COLUMNS: Final = StructType([*KNOWN, RAW_SCHEMA["_row"], RAW_SCHEMA["payload"]])
-LINES: Final = coded(arrow_schema(COLUMNS), KNOWN.fieldNames())
+LINES: Final = with_dictionaries(arrow_schema(COLUMNS), KNOWN.fieldNames())
 """Lines in Arrow. Texts of their file are codes: its header may be longer than its lines."""
 NO_LINES: Final = LINES.empty_table()
 

@@ -19,9 +19,9 @@ from rivermark.lake.append.delta_commit import DeltaCommitter, metrics_of
 from rivermark.lake.append.table_files import TableFiles, files_of
 from rivermark.lake.append.time_order import in_time_order
 from rivermark.lake.append.version_checksum import write_checksum
-from rivermark.lake.coded_texts import decoded
 from rivermark.lake.commit_metadata import commit_properties, user_metadata
 from rivermark.lake.delta import delta_table
+from rivermark.lake.dictionary_texts import as_texts
 from rivermark.lake.foreign_constraints import constraints_named
 from rivermark.lake.integrity.log_check import check_log
 from rivermark.lake.lake import Lake
@@ -254,7 +254,7 @@ class TableWriter:
             commit()
 
     def _write_arrow(self, rows: pa.Table, metadata: dict[str, Any]) -> None:
-        table, rows = self._opened(), decoded(rows)
+        table, rows = self._opened(), as_texts(rows)
         self.origin.check()
         write_deltalake(
             table,

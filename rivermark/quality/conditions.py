@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rivermark.lake.coded_texts import decoded
+from rivermark.lake.dictionary_texts import as_texts
 from rivermark.model.errors import DeclarationError, RivermarkError
 from rivermark.quality.condition_engine import registered
 
@@ -99,7 +99,7 @@ class Conditions:
         # Where no column is read, there is still a row for each.
         sent = rows.select(list(self.columns))
         sent = sent.append_column(PLACE, pa.array(np.arange(rows.num_rows)))
-        sent, constants = _without_constants(decoded(sent))
+        sent, constants = _without_constants(as_texts(sent))
         try:
             made = select(sent, constants, [*expressions.values(), PLACE])
         except duckdb.OutOfMemoryException:

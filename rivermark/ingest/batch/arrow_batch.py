@@ -23,7 +23,7 @@ from rivermark.ingest.batch.base import (
 from rivermark.ingest.parse.problems import DETAILS, PROBLEMS
 from rivermark.ingest.watermark import Bounds
 from rivermark.lake.batch_writer import TableWriter
-from rivermark.lake.coded_texts import encoded
+from rivermark.lake.dictionary_texts import as_dictionary
 from rivermark.model.contract import META, RAW_SCHEMA
 from rivermark.model.time import micros_of, moment_of_micros
 from rivermark.model.watermark import WATERMARK_AFTER
@@ -54,7 +54,7 @@ class ArrowBatch(ParsedBatch):
 
     def _take(self, rows: pa.Table) -> None:
         self._rows = rows
-        names = encoded(rows["_file"])
+        names = as_dictionary(rows["_file"])
         codes = names.indices.to_numpy()
         used = np.bincount(codes, minlength=len(names.dictionary)) > 0
         self._splits: list[str] = names.dictionary.filter(pa.array(used)).to_pylist()

@@ -22,7 +22,7 @@ from rivermark.ingest.batch.chunks import (
 from rivermark.ingest.lines import COLUMNS
 from rivermark.ingest.parse.contract_parser import ContractParser
 from rivermark.ingest.parse.rules import with_column_rules
-from rivermark.lake.coded_texts import decoded
+from rivermark.lake.dictionary_texts import as_texts
 from rivermark.model.source import Piece
 
 Batches = Iterator[pa.RecordBatch]
@@ -65,7 +65,7 @@ class Executors:
             for batch in batches:
                 for n in batch["id"].to_pylist():
                     for parsed in tasks[n].parsed(parser):
-                        rows = decoded(parsed.select(columns.names))
+                        rows = as_texts(parsed.select(columns.names))
                         yield from rows.to_batches(max_chunksize=SENT_ROWS)
 
         def write(batches: Batches) -> Batches:

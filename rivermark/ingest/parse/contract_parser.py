@@ -42,7 +42,7 @@ from rivermark.ingest.parse.problems import (
 from rivermark.ingest.parse.rules import WHOLE, ContractRules, rule_faults
 from rivermark.ingest.parse.text_bytes import lengths_of
 from rivermark.ingest.parse.typed_read import Places, Typed, TypedRead
-from rivermark.lake.coded_texts import encoded
+from rivermark.lake.dictionary_texts import as_dictionary
 from rivermark.lake.schema import arrow_schema
 from rivermark.model.contract import FLAGS, Contract
 from rivermark.model.declared import place_of
@@ -103,7 +103,7 @@ class ContractParser:
         """
         count = lines.num_rows
         payloads, landed = _whole(lines["payload"]), _whole(lines["_landed_at"])
-        formats, columns = encoded(lines["_format"]), encoded(lines["_columns"])
+        formats, columns = as_dictionary(lines["_format"]), as_dictionary(lines["_columns"])
         # Bytes are looked at by 32-bit offsets.
         payloads = pc.fill_null(payloads, "").cast(pa.string())
         typed = self._type(payloads, formats, columns, known)
@@ -208,7 +208,7 @@ def _spread(own: Mask, rest: Places, count: int, *, others: bool = False) -> Mas
 
 def _records(lines: pa.Table, payloads: pa.Array, rest: Places) -> Mask:
     """Mask of the lines that are events. Some of the others are blank, or begin with a mark."""
-    heads = encoded(lines["_head"])
+    heads = as_dictionary(lines["_head"])
     record: Mask = np.ones(len(payloads), np.bool_)
     if len(heads.dictionary):
         # Few lines are as long as the header of their file.

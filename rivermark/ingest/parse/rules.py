@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from rivermark.ingest.parse.problems import PROBLEMS
-from rivermark.lake.coded_texts import decoded
+from rivermark.lake.dictionary_texts import as_texts
 from rivermark.lake.schema import arrow_schema
 from rivermark.model.contract import FLAGS, RAW_SCHEMA, Contract, Rule
 from rivermark.model.declared import place_of
@@ -109,7 +109,7 @@ def column_rules_of(spark: SparkSession, rows: pa.Table, contract: Contract) -> 
     if all(isinstance(rule.broken, str) for rule in contract.rules):
         return rows
     numbered = rows.append_column(PLACE, pa.array(range(rows.num_rows), pa.int64()))
-    made = with_column_rules(spark.createDataFrame(decoded(numbered)), contract)
+    made = with_column_rules(spark.createDataFrame(as_texts(numbered)), contract)
     names = [column for column, _ in COLUMNS]
     ruled = made.select(PLACE, *names).toArrow().sort_by(PLACE)
     for name in names:

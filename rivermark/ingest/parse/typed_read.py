@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from rivermark.ingest.parse import typed_csv, typed_json
 from rivermark.ingest.parse.field_column import FieldColumn
 from rivermark.ingest.parse.text_bytes import REPLACED, lengths_of, with_text
-from rivermark.lake.coded_texts import encoded
+from rivermark.lake.dictionary_texts import as_dictionary
 
 Mask = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.int64]
@@ -118,7 +118,7 @@ def _blocks(payloads: pa.Array, rows: Places) -> list[Places]:
 
 def groups_of(formats: pa.Array, columns: pa.Array) -> dict[tuple[str, tuple[str, ...]], Places]:
     """The rows of each format and list of columns. Only those of CSV lines matter."""
-    codes = (pc.fill_null(encoded(each).indices, -1).to_numpy() for each in (formats, columns))
+    codes = (pc.fill_null(as_dictionary(c).indices, -1).to_numpy() for c in (formats, columns))
     changes = [np.flatnonzero(own[1:] != own[:-1]) + 1 for own in codes]
     ends = np.unique(np.concatenate([*changes, [len(formats)]])) if len(formats) else changes[0]
     groups: dict[tuple[str, str], list[Places]] = {}

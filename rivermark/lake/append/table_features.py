@@ -11,7 +11,7 @@ import pyarrow as pa
 from deltalake import Schema
 
 from rivermark.lake.append.data_file import leaves
-from rivermark.lake.coded_texts import text_type
+from rivermark.lake.dictionary_texts import text_type
 
 INDEXED: Final = 32
 """Columns with statistics where the table does not say how many, as with Delta on Spark."""

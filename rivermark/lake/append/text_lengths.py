@@ -13,7 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rivermark.lake.coded_texts import text_type
+from rivermark.lake.dictionary_texts import text_type
 from rivermark.model.errors import RivermarkError
 
 KEY: Final = "__CHAR_VARCHAR_TYPE_STRING"
