@@ -65,6 +65,8 @@ class Topics:
         """Delete a topic, and wait until it is gone."""
         done(self.admin.delete_topics([topic], operation_timeout=10))
         wait_until(lambda: not self._has(topic), reason=f"topic {topic} is gone")
+        # As in `grow`: the next of that name may have other partitions.
+        self.producer = self._producer()
 
     def _has(self, topic: str) -> bool:
         return topic in self.admin.list_topics(timeout=10).topics
