@@ -25,7 +25,7 @@ export PATH := $(BIN):$(PATH)
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup demo demo-kafka ui dashboard kafka kafka-stop postgres postgres-stop \
-	check test lint unit spark platform stories bench lock clean
+	check test lint unit spark platform stories bench docs lock clean
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -112,13 +112,19 @@ bench: setup ## Measure, beside Flink and others (BENCH=short compares outputs o
 	$(if $(filter all peers,$(firstword $(BENCH) all)),@$(PYTHON) -m bench peers --setup)
 	$(PYTHON) -m bench $(BENCH)
 
+docs: setup ## The pages of docs/ as a site in site/, every link checked (site/index.html)
+	@setup/docs.sh
+	NO_MKDOCS_2_WARNING=1 .cache/docs-venv/bin/mkdocs build --quiet
+
 # Extras stay in the lock, because pip with hashes refuses to add one to a package that is pinned
 # without it.
-lock: ## Write requirements.lock from pyproject.toml (needs uv)
-	uv pip compile pyproject.toml --all-extras --universal --fork-strategy fewest \
-		--python-version 3.11 --generate-hashes --no-strip-extras --no-emit-index-url \
-		--no-emit-find-links --no-annotate --no-header --quiet -o requirements.lock
+lock: COMPILE := uv pip compile --universal --fork-strategy fewest --python-version 3.11 \
+	--generate-hashes --no-strip-extras --no-emit-index-url --no-emit-find-links --no-annotate \
+	--no-header --quiet
+lock: ## Write requirements.lock and docs.lock from pyproject.toml (needs uv)
+	$(COMPILE) pyproject.toml --all-extras -o requirements.lock
+	$(COMPILE) --group docs -o docs.lock
 
 clean: ## Remove what runs have made; the environment and the JARs stay
-	rm -rf .rivermark lake spark-warehouse metastore_db derby.log artifacts \
+	rm -rf .rivermark lake site spark-warehouse metastore_db derby.log artifacts \
 		.pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

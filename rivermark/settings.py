@@ -6,9 +6,10 @@ import os
 import re
 from datetime import timedelta
 from pathlib import Path
-from typing import Final, Literal
+from typing import Annotated, Final
 
 from pydantic import Field
+from pydantic.config import JsonDict
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from rivermark.lake.durable import set_durable
@@ -44,62 +45,148 @@ MASTER: Final = re.compile(
 )
 
 
+BYTES: Final[JsonDict] = {"unit": "bytes"}
+Seconds = Annotated[float, Field(gt=0, json_schema_extra={"unit": "seconds"})]
+Days = Annotated[float, Field(gt=0, json_schema_extra={"unit": "days"})]
+Memory = Annotated[
+    str, Field(pattern=r"^[1-9]\d*[mg]$", json_schema_extra={"unit": "GiB (`m`: MiB)"})
+]
+
+
 class Settings(BaseSettings):
     """Settings of the platform: where it keeps its things, and how large its driver may be.
 
-    `lake_root`, `landing_root`: a folder or a URI that both Spark and Arrow can reach.
-    `state_root`: a folder on a disk that every run, sensor and console shares: heartbeats, leases,
-    desired states. `promise_days`: for how long each version of a table stays readable, and
-    `progress_days` how long `ops/stream_progress` keeps a row. `trigger_seconds` is the least time
-    between the beginnings of two batches of a live stream. `notify_command` is run when a person
-    has to look, with the incident and the message as two further arguments; in the environment it
-    is a JSON list (`RIVERMARK_NOTIFY_COMMAND='["mail-me", "--urgent"]'`). `batch_bytes` are those
-    for each core, as text, that close a planned batch of an ingest where its source does not say;
-    up to `driver_bytes` the driver works by itself, without a job of tasks that write: it admits so
-    many bytes as text (16 MiB where it is not set), and collects what is made of as large files of
-    tables (64 MiB). `durable`: what is
-    committed has reached the disk; without it a power failure may take the commits of the last half
-    minute, and leave empty files in their place, which stop their streams. `pages_port` is that of
-    the dashboard, failing rows and Data Docs beside the UI, on 127.0.0.1, and `pages_url` how links
-    in Dagster reach it, where it is not that. `ui_hosts`: names under which `make ui` is reached
-    beside this machine's own, as behind a proxy. `query_threads` and `query_memory` are what
-    queries without Spark take in each process (checks, comparisons, pages), and `query_folder` has
-    what exceeds that, by default `<state root>/queries`. `master` is Spark's. On a cluster
-    (`spark://host:7077`, `yarn`, `k8s://...`) `executor_memory` is that of each executor,
-    `executor_python` the path of a Python there with the packages of this one, `driver_host` the
-    address under which executors reach this process, and `spark_conf` has any further setting by
-    Spark's name (`RIVERMARK_SPARK_CONF='{"spark.executor.cores": "4"}'`), here as well.
-    `environment` picks defaults in the deployment guide only.
+    Each is the variable RIVERMARK_<NAME> of the environment; a description holds for both, and
+    makes docs/operations/settings.md.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore")
 
-    environment: Literal["local", "cluster"] = "local"
-    home: Path = Path(".rivermark")
-    lake_root: str = ""
-    landing_root: str = ""
-    state_root: Path | None = None
-    master: str = "local[2]"
-    executor_memory: str = Field(default="2g", pattern=r"^[1-9]\d*[mg]$")
-    executor_python: str = ""
-    driver_host: str = ""
-    spark_conf: dict[str, str] = {}
-    query_threads: int = Field(default=1, ge=1)
-    query_memory: str = Field(default="1g", pattern=r"^[1-9]\d*[mg]$")
-    query_folder: Path | None = None
-    driver_memory: str = Field(default="2g", pattern=r"^\d+[mg]$")
-    shuffle_partitions: int = Field(default=2, ge=1, le=4096)
-    trigger_seconds: float = Field(default=2.0, gt=0)
-    files_per_trigger: int = Field(default=64, ge=1)
-    batch_bytes: int = Field(default=64 << 20, ge=1)
-    driver_bytes: int | None = Field(default=None, ge=0)
-    promise_days: float = Field(default=7, gt=0, le=3650)
-    progress_days: float = Field(default=30, gt=0)
-    notify_command: tuple[str, ...] = ()
-    durable: bool = True
-    pages_port: int = Field(default=3001, ge=1, le=65535)
-    pages_url: str = ""
-    ui_hosts: tuple[str, ...] = ()
+    home: Path = Field(
+        default=Path(".rivermark"),
+        description="Folder of a deployment. The lake, the landing folder and the state lie in it "
+        "unless they are set. A relative path counts from the working folder.",
+    )
+    lake_root: str = Field(
+        default="",
+        description="Folder or URI of the lake, which both Spark and Arrow must reach; "
+        "`<home>/lake` if not set.",
+    )
+    landing_root: str = Field(
+        default="",
+        description="Folder or URI below which the folders of file sources lie; `<home>/landing` "
+        "if not set.",
+    )
+    state_root: Path | None = Field(
+        default=None,
+        description="Folder of heartbeats, leases and desired states, on a disk that every run, "
+        "sensor and console shares; `<home>/state` if not set.",
+    )
+    master: str = Field(
+        default="local[2]",
+        description="Spark's master: `local[2]`, `spark://host:7077`, `yarn` or `k8s://...`. "
+        "`local[2]` uses two cores of this machine.",
+    )
+    driver_memory: Memory = Field(
+        default="2g",
+        description="Heap of the driver's JVM, which with a local master does all the work.",
+    )
+    executor_memory: Memory = Field(
+        default="2g", description="Heap of each executor's JVM, on a cluster."
+    )
+    executor_python: str = Field(
+        default="",
+        description="Path of a Python on the cluster's workers that has the packages of this one; "
+        "the driver's own path if not set.",
+    )
+    driver_host: str = Field(
+        default="",
+        description="Address under which executors reach the driver; Spark's choice if not set, "
+        "127.0.0.1 for a master on this machine.",
+    )
+    spark_conf: dict[str, str] = Field(
+        default={},
+        description="Further settings by Spark's names, as a JSON object: "
+        '`{"spark.executor.cores": "4"}`. Those that days, tables and JARs depend on are refused.',
+    )
+    shuffle_partitions: int = Field(
+        default=2,
+        ge=1,
+        le=4096,
+        description="Tasks of each stateful step. Fixed for a stream at its first start: a change "
+        "takes effect after `rivermark reset`.",
+    )
+    trigger_seconds: Seconds = Field(
+        default=2.0,
+        description="Least time between the beginnings of two batches of a live stream.",
+    )
+    files_per_trigger: int = Field(
+        default=64,
+        ge=1,
+        description="Most data files of an input table that a derived stream reads in one batch.",
+    )
+    batch_bytes: int = Field(
+        default=64 << 20,
+        ge=1,
+        json_schema_extra=BYTES,
+        description="Size, as text and for each core, at which a planned batch of an ingest is "
+        "closed. A limit declared by the source wins.",
+    )
+    driver_bytes: int | None = Field(
+        default=None,
+        ge=0,
+        json_schema_extra=BYTES,
+        description="Input up to which the driver works by itself, without a job of tasks. If "
+        "empty, it admits up to 16 MiB of text and collects results of up to 64 MiB of files.",
+    )
+    query_threads: int = Field(
+        default=1,
+        ge=1,
+        description="Threads of queries without Spark (checks, comparisons, pages), per process.",
+    )
+    query_memory: Memory = Field(
+        default="1g", description="Memory of queries without Spark, per process."
+    )
+    query_folder: Path | None = Field(
+        default=None,
+        description="Folder for what exceeds `query_memory`; `<state_root>/queries` if not set.",
+    )
+    promise_days: Days = Field(
+        default=7,
+        le=3650,
+        description="Time for which every version of a table stays readable. A table may declare "
+        "its own retention.",
+    )
+    progress_days: Days = Field(
+        default=30, description="Time for which `ops/stream_progress` keeps a row."
+    )
+    durable: bool = Field(
+        default=True,
+        description="Sync each commit to the disk. Without it, a power failure may take the "
+        "commits of the last half minute and leave empty files, which stop their streams.",
+    )
+    notify_command: tuple[str, ...] = Field(
+        default=(),
+        description="Command that is run when a person has to look, as a JSON list: "
+        '`["mail-me", "--urgent"]`. It gets the incident and the message as two more arguments.',
+    )
+    pages_port: int = Field(
+        default=3001,
+        ge=1,
+        le=65535,
+        description="Port of the pages beside Dagster's UI (dashboard, failing rows, Data Docs), "
+        "on 127.0.0.1.",
+    )
+    pages_url: str = Field(
+        default="",
+        description="Address by which links in Dagster reach these pages; "
+        "`http://127.0.0.1:<pages_port>` if not set.",
+    )
+    ui_hosts: tuple[str, ...] = Field(
+        default=(),
+        description="Names, as a JSON list, under which `make ui` is reached besides those of this "
+        "machine, for example behind a proxy.",
+    )
 
     def model_post_init(self, _context: object) -> None:
         """Derive what was not given from `home`; relative paths count from the working folder.
