@@ -32,6 +32,7 @@ class Commands(CommandGroup):
         Declared("checks", "rivermark.cli.checks:checks", INSPECT),
         Declared("expectations", "rivermark.cli.expectations:expectations", INSPECT),
         Declared("dashboard", "rivermark.cli.dashboard:dashboard", INSPECT),
+        Declared("metrics", "rivermark.cli.metrics:metrics", INSPECT),
         Declared("state", "rivermark.cli.state:state", RUN),
         Declared("dead-letters", "rivermark.cli.dead_letters:dead_letters", REPAIR),
         Declared("reprocess", "rivermark.cli.reprocess:reprocess", REPAIR),

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import inf
 from typing import Any, Final
 
 from pyarrow import fs
@@ -141,9 +142,13 @@ class CommitLog:
 
     def bytes_added(self, first: int) -> int:
         """Bytes of the files that commits brought from that version on, as rows and not copies."""
-        versions = (version for version in self.versions() if version >= first)
-        added = (a["add"] for v in versions for a in self._actions(v) if "add" in a)
-        return sum(add["size"] for add in added if add["dataChange"])
+        return sum(action["add"]["size"] for action in self.files_added(first))
+
+    def files_added(self, first: int, before: float = inf) -> Iterator[dict[str, Any]]:
+        """Actions of [first, before) that add files, as rows and not copies."""
+        versions = (version for version in self.versions() if first <= version < before)
+        actions = (action for version in versions for action in self._actions(version))
+        return (each for each in actions if "add" in each and each["add"]["dataChange"])
 
     def takes_files(self, first: int) -> bool:
         """Returns True if any commit from that version on took a file out of the table."""

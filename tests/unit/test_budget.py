@@ -31,10 +31,10 @@ EPOCH = re.compile(r"\bdate(?:time)?\(1970")
 """A definition of when time begins: `model/time.py` has it."""
 
 LIMITS = {
-    "lines": 75_820,
-    "modules": 612,
+    "lines": 76_280,
+    "modules": 617,
     "modules above 300 lines": 19,
-    "lines that the admission function imports": 9_245,
+    "lines that the admission function imports": 9_247,
     "private names of Spark": 47,
     "docstrings that begin with a clause": 0,
     "modules that define the epoch": 1,

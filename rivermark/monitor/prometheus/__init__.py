@@ -1,0 +1,1 @@
+"""Metrics, health, alert rules and a board, for Prometheus and Grafana."""
