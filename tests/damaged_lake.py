@@ -18,6 +18,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType, Tim
 
 from rivermark import Stream, Table, Topology
 from rivermark.lake.append.version_checksum import write_checksum
+from rivermark.lake.arrow_types import arrow_schema
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.delta import delta_table
 from rivermark.lake.filesystem import filesystem
@@ -26,7 +27,7 @@ from rivermark.lake.integrity.log_check import check_log
 from rivermark.lake.integrity.log_entry import read_entry
 from rivermark.lake.integrity.sidecar import agrees, write_sidecar
 from rivermark.lake.locks import commit_lock
-from rivermark.lake.schema import arrow_schema, create_table
+from rivermark.lake.schema import create_table
 from rivermark.lake.snapshot import open_table
 from rivermark.lake.sql import query
 from rivermark.model.errors import TableDamaged

@@ -21,7 +21,7 @@ from rivermark.ask.sql import one_line
 from rivermark.lake.delta import check_readable, delta_table
 from rivermark.lake.filesystem import filesystem, is_local, replacing
 from rivermark.lake.lake import Lake
-from rivermark.lake.sql import quoted
+from rivermark.lake.quoting import quoted
 from rivermark.model.errors import RivermarkError, WrongUse
 
 VIEW: Final = r"""

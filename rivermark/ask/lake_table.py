@@ -15,7 +15,7 @@ from rivermark.backfill.as_of import parse_version
 from rivermark.lake.delta import dataset_of, delta_table, read_rows
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
-from rivermark.lake.sql import quoted
+from rivermark.lake.quoting import quoted
 from rivermark.lake.time_travel import resolve_version
 from rivermark.model.errors import RivermarkError, UnknownStream
 from rivermark.model.names import NAME

@@ -20,7 +20,8 @@ import duckdb
 from rivermark.ask.lake_table import LakeTable, no_table, open_version
 from rivermark.lake.delta import damage_named
 from rivermark.lake.lake import Lake
-from rivermark.lake.sql import quoted, spilling_connection
+from rivermark.lake.quoting import quoted
+from rivermark.lake.sql import spilling_connection
 from rivermark.model.errors import RivermarkError, WrongUse
 
 if TYPE_CHECKING:

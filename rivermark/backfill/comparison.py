@@ -17,7 +17,8 @@ from pyspark.sql.types import DecimalType, DoubleType, FloatType, IntegralType
 
 from rivermark.backfill.difference import HIDDEN, DaySums, Difference, Sample
 from rivermark.backfill.spark_comparison import OnSpark
-from rivermark.lake.sql import quoted, spilling_connection
+from rivermark.lake.quoting import quoted
+from rivermark.lake.sql import spilling_connection
 from rivermark.model.table import Table, days_between
 from rivermark.quality.duckdb_sql import local_day, on_days
 

@@ -36,9 +36,9 @@ from rivermark.ingest.decision import AdmissionPlan, decide
 from rivermark.ingest.plan import open_source
 from rivermark.ingest.split_outcomes import INGEST_FILES, SplitOutcome, outcome_row
 from rivermark.ingest.watermark_recovery import recover_watermark
+from rivermark.lake.arrow_types import arrow_schema
 from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake
-from rivermark.lake.schema import arrow_schema
 from rivermark.lake.sql import query
 from rivermark.model.contract import REPLACED
 from rivermark.model.errors import RivermarkError

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, DataType, IntegralType, MapType, StructType
 
 from rivermark.lake.day_predicates import days_of, is_date, spark_day, spark_predicate
-from rivermark.lake.sql import spark_quoted
+from rivermark.lake.quoting import spark_quoted
 from rivermark.model.table import Table
 
 

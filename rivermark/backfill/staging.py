@@ -26,7 +26,8 @@ from rivermark.lake.day_predicates import condition, days_of
 from rivermark.lake.delta import dataset_of, read_delta
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
-from rivermark.lake.sql import quoted, spilling_connection
+from rivermark.lake.quoting import quoted
+from rivermark.lake.sql import spilling_connection
 from rivermark.model.stream import Stream
 from rivermark.model.table import Table, days_between
 from rivermark.operators.finished import cut

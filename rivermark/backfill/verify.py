@@ -20,7 +20,8 @@ from rivermark.backfill.staging import staged
 from rivermark.lake.day_predicates import days_of
 from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake
-from rivermark.lake.sql import quoted, spilling_connection
+from rivermark.lake.quoting import quoted
+from rivermark.lake.sql import spilling_connection
 from rivermark.lake.statistics import largest, smallest
 from rivermark.model.errors import RivermarkError
 from rivermark.model.stream import AnyStream, Stream

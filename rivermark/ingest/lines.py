@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from pyspark.sql.types import StringType, StructField, StructType
 
 from rivermark.ingest.parse.contract_parser import ContractParser
+from rivermark.lake.arrow_types import arrow_schema
 from rivermark.lake.dictionary_texts import with_dictionaries
-from rivermark.lake.schema import arrow_schema
 from rivermark.model.contract import RAW_SCHEMA
 from rivermark.model.source import Piece, PlannedSplit, Records, placed
 

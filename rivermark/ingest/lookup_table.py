@@ -13,12 +13,13 @@ from deltalake import DeltaTable, write_deltalake
 
 from rivermark.ingest.plan import plan_table
 from rivermark.lake.append.version_checksum import write_checksum
+from rivermark.lake.arrow_types import arrow_schema
 from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.delta import dataset_of, delta_table, read_batches
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
-from rivermark.lake.schema import arrow_schema
-from rivermark.lake.sql import connection, quoted
+from rivermark.lake.quoting import quoted
+from rivermark.lake.sql import connection
 from rivermark.lake.statistics import row_count
 from rivermark.lake.unbounded import writer_options
 from rivermark.model.errors import CheckpointIncompatible

@@ -14,10 +14,9 @@ from deltalake.transaction import AddAction
 from pyspark.sql import DataFrame, SparkSession
 
 from rivermark.lake.append.by_executors import write_files
-from rivermark.lake.append.data_file import Tree, remove_files
+from rivermark.lake.append.data_file import Tree, in_time_order, remove_files
 from rivermark.lake.append.delta_commit import DeltaCommitter, metrics_of
 from rivermark.lake.append.table_files import TableFiles, files_of
-from rivermark.lake.append.time_order import in_time_order
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.commit_metadata import commit_properties, user_metadata
 from rivermark.lake.delta import delta_table

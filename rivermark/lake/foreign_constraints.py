@@ -16,7 +16,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from rivermark.lake.delta import delta_table
-from rivermark.lake.sql import query, quoted, spark_quoted
+from rivermark.lake.quoting import quoted, spark_quoted
+from rivermark.lake.sql import query
 from rivermark.model.errors import RivermarkError
 
 CONSTRAINT: Final = "delta.constraints."

@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.integrity.log_entry import read_entry
-from rivermark.lake.sql import query, quoted, spilling_connection
+from rivermark.lake.quoting import quoted
+from rivermark.lake.sql import query, spilling_connection
 
 if TYPE_CHECKING:
     from pyarrow import dataset

@@ -14,10 +14,10 @@ from rivermark.lake.append.by_executors import write_files
 from rivermark.lake.append.data_file import Tree, remove_files, rows_of_files
 from rivermark.lake.append.table_features import features_for
 from rivermark.lake.append.table_files import TableFiles
+from rivermark.lake.arrow_types import arrow_schema
 from rivermark.lake.delta import damage_named, read_batches, read_rows
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
-from rivermark.lake.schema import arrow_schema
 from rivermark.model.rows import PIECE, BatchRows, Readable
 from rivermark.model.table import Table
 

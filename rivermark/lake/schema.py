@@ -8,9 +8,10 @@ from typing import Final
 import pyarrow as pa
 from deltalake import DeltaTable, Schema, write_deltalake
 from deltalake.schema import Field as DeltaField
-from pyspark.sql.types import DataType, DecimalType, StructField, StructType
+from pyspark.sql.types import DataType, DecimalType, StructType
 
 from rivermark.lake.append.version_checksum import write_checksum
+from rivermark.lake.arrow_types import arrow_schema
 from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.delta import dataset_of, delta_table, read_batches
 from rivermark.lake.durable import sync_in
@@ -31,19 +32,6 @@ old versions are kept follows from the retention (rivermark/lake/retention.py)."
 
 
 REMOVED: Final = "no longer declared, or added by another tool"
-
-
-def arrow_schema(schema: StructType) -> pa.Schema:
-    """The Arrow schema of rows with these columns, as a Delta table keeps them.
-
-    Timestamps are of microseconds in UTC; texts, lists and maps are those with 32-bit offsets.
-    """
-    return pa.schema(Schema.from_json(schema.json()).to_arrow())
-
-
-def arrow_type(kind: DataType) -> pa.DataType:
-    """The Arrow type of a column of this type."""
-    return arrow_schema(StructType([StructField("column", kind)])).field(0).type
 
 
 def create_table(lake: Lake, table: Table) -> None:

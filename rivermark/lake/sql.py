@@ -104,23 +104,3 @@ def _duckdb_size() -> str:
     """The memory in DuckDB's words, to which m and g are units of 1000."""
     size = query_limits().memory
     return f"{size[:-1]}{ {'m': 'MiB', 'g': 'GiB'}[size[-1]] }"
-
-
-def quoted(column: str) -> str:
-    """A column's name as SQL takes any name."""
-    return '"' + column.replace('"', '""') + '"'
-
-
-def spark_quoted(column: str) -> str:
-    """A column's name as SQL of Spark takes any name."""
-    return "`" + column.replace("`", "``") + "`"
-
-
-def quoted_text(value: str) -> str:
-    """A text as SQL of DuckDB and delta-rs has it."""
-    return "'" + value.replace("'", "''") + "'"
-
-
-def spark_quoted_text(value: str) -> str:
-    """A text as SQL of Spark has it, where a backslash escapes."""
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -8,11 +8,12 @@ from typing import Any
 import pyarrow as pa
 from deltalake import write_deltalake
 
+from rivermark.lake.arrow_types import arrow_schema
 from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.delta import delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
-from rivermark.lake.schema import arrow_schema, create_table
+from rivermark.lake.schema import create_table
 from rivermark.model.table import Table
 
 

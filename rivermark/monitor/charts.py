@@ -14,8 +14,9 @@ from rivermark.html.chart import HEIGHT, WIDTH, Chart, Ranking, share_columns
 from rivermark.html.page import SHARED, pages_of
 from rivermark.html.time_chart import stacked_bars
 from rivermark.lake.filesystem import write_file
+from rivermark.lake.quoting import quoted
 from rivermark.lake.snapshot import open_table
-from rivermark.lake.sql import query, quoted
+from rivermark.lake.sql import query
 from rivermark.model.rule import in_rows
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.model.topology import Topology

@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 from rivermark.backfill.late.hours import day_of
 from rivermark.backfill.late.merged import PLACE, unmerged_by_hour
 from rivermark.lake.delta import read_rows
+from rivermark.lake.quoting import quoted
 from rivermark.lake.snapshot import once_per_snapshot, open_table
-from rivermark.lake.sql import connection, query, quoted
+from rivermark.lake.sql import connection, query
 from rivermark.model.stream import Ingest
 from rivermark.monitor.recent_batches import batch_before
 from rivermark.monitor.time_span import span

@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 from rivermark.backfill.late.merged import ADMITTED_ON_TIME, PLACE
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.delta import read_rows
+from rivermark.lake.quoting import quoted
 from rivermark.lake.snapshot import open_table
-from rivermark.lake.sql import query, quoted
+from rivermark.lake.sql import query
 from rivermark.model.ingest import Ingest
 from rivermark.model.time import MILLISECOND
 from rivermark.model.watermark import WATERMARK_AFTER

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from rivermark.html.axis import bucket_of, instant, within
 from rivermark.html.chart import Chart, Ranking, ranking
 from rivermark.html.time_chart import COLOURS, Marked, lines, stacked_bars
+from rivermark.lake.quoting import quoted
 from rivermark.lake.snapshot import open_table
-from rivermark.lake.sql import query, quoted
+from rivermark.lake.sql import query
 from rivermark.model.plot import Marks, Plot
 from rivermark.model.topology import Topology
 from rivermark.settings import Settings

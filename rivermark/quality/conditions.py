@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rivermark.lake.dictionary_texts import as_texts
+from rivermark.lake.quoting import quoted
 from rivermark.model.errors import DeclarationError, RivermarkError
 from rivermark.quality.condition_engine import registered
 
@@ -162,8 +163,6 @@ def _values(rows: pa.Table, constants: Constants, expressions: Sequence[str]) ->
 
 
 def _query(duck: duckdb.DuckDBPyConnection, select: str, constants: Constants) -> str:
-    from rivermark.lake.sql import quoted
-
     columns = ["*"]
     for n, (name, value) in enumerate(constants.items()):
         # A variable is a constant to the planner, which a bound value is not.

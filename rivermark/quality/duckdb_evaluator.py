@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import duckdb
 import pyarrow as pa
 
-from rivermark.lake.sql import connection, quoted
+from rivermark.lake.quoting import quoted
+from rivermark.lake.sql import connection
 from rivermark.model.check import CheckResult, Example
 from rivermark.model.question import (
     Columns,

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from rivermark.lake.day_predicates import days_of, is_date, ranges
 from rivermark.lake.duckdb_days import duckdb_day
-from rivermark.lake.sql import quoted
+from rivermark.lake.quoting import quoted
 from rivermark.model.errors import DeclarationError
 from rivermark.model.question import (
     Between,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rivermark.lake.schema import arrow_schema
+from rivermark.lake.arrow_types import arrow_schema
 from rivermark.model.errors import DeclarationError
 from rivermark.model.question import (
     Between,

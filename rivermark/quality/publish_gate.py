@@ -29,7 +29,7 @@ from deltalake import write_deltalake
 from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
-from rivermark.lake.sql import quoted
+from rivermark.lake.quoting import quoted
 from rivermark.model.question import (
     NoRowsFrom,
     NoRowsWhere,

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from rivermark.lake.sql import spark_quoted, spark_quoted_text
+from rivermark.lake.quoting import spark_quoted, spark_quoted_text
 from rivermark.model.errors import DeclarationError
 from rivermark.quality.condition_engine import connection
 from rivermark.quality.condition_text import Node, tree_of

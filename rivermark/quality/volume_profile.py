@@ -16,7 +16,7 @@ from typing import Final
 
 from rivermark.lake.day_predicates import spark_day
 from rivermark.lake.duckdb_days import duckdb_day
-from rivermark.lake.sql import quoted, spark_quoted
+from rivermark.lake.quoting import quoted, spark_quoted
 from rivermark.model.question import UsualRows
 
 WEEKS: Final = 8

@@ -11,7 +11,8 @@ from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.duckdb_days import duckdb_day
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
-from rivermark.lake.sql import query, quoted
+from rivermark.lake.quoting import quoted
+from rivermark.lake.sql import query
 from rivermark.lake.written import is_whole, noted
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.sink import Holding, Origin, Sink, SinkContext

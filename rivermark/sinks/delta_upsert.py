@@ -21,13 +21,15 @@ import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
 from rivermark.lake.append.version_checksum import write_checksum
+from rivermark.lake.arrow_types import arrow_schema
 from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.delta import dataset_of, delta_table, read_rows
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.log import CommitLog
-from rivermark.lake.schema import arrow_schema, create_table
-from rivermark.lake.sql import connection, quoted
+from rivermark.lake.quoting import quoted
+from rivermark.lake.schema import create_table
+from rivermark.lake.sql import connection
 from rivermark.lake.unbounded import writer_options
 from rivermark.lake.written import note_written
 from rivermark.model.declared import declared

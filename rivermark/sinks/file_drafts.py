@@ -14,9 +14,9 @@ import pyarrow.csv
 import pyarrow.parquet
 from pyspark.sql import SparkSession
 
+from rivermark.lake.arrow_types import arrow_schema
 from rivermark.lake.day_predicates import in_days, is_date
 from rivermark.lake.filesystem import filesystem
-from rivermark.lake.schema import arrow_schema
 from rivermark.model.json_text import json_text
 from rivermark.model.rows import BatchRows, in_pieces
 from rivermark.model.table import Table

@@ -38,9 +38,8 @@ from rivermark.model.json_text import json_text
 from rivermark.model.rows import BatchRows, Rows, as_rows
 from rivermark.model.sink import BatchIdentity, SinkContext, SinkWriter
 from rivermark.model.time import millis_of
-from rivermark.sinks.in_order import in_order
 from rivermark.sinks.kafka_options import DEDUPLICATION_KEY, KafkaSinkOptions
-from rivermark.sinks.python_rows import python_rows
+from rivermark.sinks.python_rows import in_order, python_rows
 
 LOG: Final = logging.getLogger("rivermark")
 PATIENCE_SECONDS: Final = 60.0

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import types
 
+from rivermark.lake.quoting import quoted
+from rivermark.lake.sql import spilling_connection
 from rivermark.model.json_text import far_date, far_time
+from rivermark.model.rows import PIECE, BatchRows
 
 
 def python_rows(
@@ -48,3 +51,16 @@ def _value(scalar: pa.Scalar, spell: Callable[[str], str]) -> Any:
         parts = [[_value(each, spell) for each in scalar.values.field(n)] for n in (0, 1)]
         return [*zip(*parts, strict=True)]
     return [_value(each, spell) for each in scalar.values]
+
+
+def in_order(rows: BatchRows, columns: Sequence[str], by: str) -> Iterator[pa.Table]:
+    """These columns of the rows in pieces, ascending; those of many are sorted on disk."""
+    readable = rows.readable()
+    if isinstance(readable, pa.Table):
+        yield readable.select(list(columns)).sort_by(by)
+        return
+    names = ", ".join(map(quoted, columns))
+    sql = f"SELECT {names} FROM rows ORDER BY {quoted(by)} NULLS LAST"  # noqa: S608
+    with spilling_connection({"rows": readable}) as duckdb:
+        for batch in duckdb.sql(sql).to_arrow_reader(PIECE):
+            yield pa.Table.from_batches([batch])

@@ -20,7 +20,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from rivermark.lake.schema import arrow_schema
+from rivermark.lake.arrow_types import arrow_schema
 from rivermark.model.ddl import struct_type
 
 LONGS: Final = (0, 1, -1, 2**53, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63), 264, 265, 10**7)

@@ -12,7 +12,7 @@ from rivermark.dagster.jobs.event_log import prune_events
 from rivermark.dagster.jobs.names import table_key
 from rivermark.lake.log import CommitLog
 from rivermark.lake.schema import create_table
-from rivermark.monitor.checks.version_retention import versions_readable
+from rivermark.monitor.checks.registry import versions_readable
 from rivermark.settings import Settings
 from tests.platform.conftest import failure
 from tests.platform.small_topology import HOURLY, RIDES

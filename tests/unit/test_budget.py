@@ -31,14 +31,14 @@ EPOCH = re.compile(r"\bdate(?:time)?\(1970")
 """A definition of when time begins: `model/time.py` has it."""
 
 LIMITS = {
-    "lines": 76_280,
-    "modules": 617,
+    "lines": 76_235,
+    "modules": 609,
     "modules above 300 lines": 19,
-    "lines that the admission function imports": 9_247,
+    "lines that the admission function imports": 5_783,
     "private names of Spark": 47,
     "docstrings that begin with a clause": 0,
     "modules that define the epoch": 1,
-    "small modules with one importer": 32,
+    "small modules with one importer": 17,
 }
 
 

@@ -15,9 +15,10 @@ from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.difference import KINDS, Difference
 from rivermark.backfill.ingest_replay.scope import Engine, Opened, Scope, engine_over, flat
 from rivermark.ingest.batch.base import Kind
+from rivermark.lake.arrow_types import arrow_schema
 from rivermark.lake.commit_metadata import commit_properties, user_metadata
 from rivermark.lake.delta import dataset_of, delta_table
-from rivermark.lake.schema import arrow_schema, create_table
+from rivermark.lake.schema import create_table
 from rivermark.model.contract import META, REPLACED
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table

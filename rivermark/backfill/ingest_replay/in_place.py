@@ -39,13 +39,15 @@ from rivermark.backfill.registry import Kind, account, new_id, newest_records, r
 from rivermark.backfill.result import Reprocessing, TableOutcome
 from rivermark.ingest.lookup_table import LookupTable
 from rivermark.ingest.split_outcomes import INGEST_FILES
+from rivermark.lake.arrow_types import arrow_schema
 from rivermark.lake.delta import dataset_of, delta_table, read_rows
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import try_merge_lock
 from rivermark.lake.log import Commit, CommitLog
+from rivermark.lake.quoting import quoted_text
 from rivermark.lake.replace import replace_rows
-from rivermark.lake.schema import arrow_schema, create_table
-from rivermark.lake.sql import quoted_text, spilling_connection
+from rivermark.lake.schema import create_table
+from rivermark.lake.sql import spilling_connection
 from rivermark.lake.system_tables import rows_of
 from rivermark.model.contract import REPLACED
 from rivermark.model.errors import RivermarkError

@@ -23,8 +23,9 @@ from rivermark.ingest.watermark import Progress
 from rivermark.ingest.watermark_recovery import progress_before
 from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake
+from rivermark.lake.quoting import quoted
 from rivermark.lake.schema import create_table
-from rivermark.lake.sql import query, quoted
+from rivermark.lake.sql import query
 from rivermark.model.errors import RivermarkError
 from rivermark.model.sink import Origin
 from rivermark.model.source import PlannedSplit, SourceReader

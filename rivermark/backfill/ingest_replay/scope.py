@@ -13,7 +13,8 @@ from rivermark.backfill.comparison import DuckDb
 from rivermark.backfill.context import BackfillContext
 from rivermark.backfill.spark_comparison import OnSpark
 from rivermark.lake.delta import dataset_of, delta_table, read_delta
-from rivermark.lake.sql import quoted_text, spark_quoted_text, spilling_connection
+from rivermark.lake.quoting import quoted_text, spark_quoted_text
+from rivermark.lake.sql import spilling_connection
 from rivermark.model.table import Table
 from rivermark.runtime.spark.input_size import DRIVER_BYTES
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql.types import DateType, TimestampType
 
 from rivermark.backfill.late.merged import merged_by_hour
+from rivermark.lake.quoting import quoted
 from rivermark.lake.snapshot import once_per_snapshot, open_table
-from rivermark.lake.sql import query, quoted
+from rivermark.lake.sql import query
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Daily, Table
 from rivermark.model.time import shifted

@@ -27,8 +27,9 @@ from rivermark.lake.day_predicates import moments_between, moments_predicate
 from rivermark.lake.delta import damage_named, dataset_of, delta_table, read_delta, read_rows
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
+from rivermark.lake.quoting import quoted
 from rivermark.lake.replace import replace_span
-from rivermark.lake.sql import query, quoted
+from rivermark.lake.sql import query
 from rivermark.lake.stream_safe_replace import SECOND, whole_second
 from rivermark.model.stream import Ingest
 from rivermark.model.time import shifted

@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 from rivermark.backfill.pending import hours_merged
 from rivermark.lake.day_predicates import moments_between
 from rivermark.lake.delta import read_rows
+from rivermark.lake.quoting import quoted
 from rivermark.lake.snapshot import open_table
-from rivermark.lake.sql import query, quoted
+from rivermark.lake.sql import query
 from rivermark.model.stream import Ingest
 from rivermark.model.time import FIRST
 from rivermark.settings import Settings

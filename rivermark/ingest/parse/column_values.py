@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rivermark.ingest.parse.text_bytes import ByteSet, bytes_of, lengths_of
-from rivermark.lake.schema import arrow_type
+from rivermark.lake.arrow_types import arrow_type
 from rivermark.model.field_readers import FALSE, TRUE, BooleanReader, TextReader
 from rivermark.model.number_readers import DecimalReader, IntegerReader, NumberReader
 from rivermark.model.reader import Reader, SqlReader, ValueReader

@@ -42,8 +42,8 @@ from rivermark.ingest.parse.problems import (
 from rivermark.ingest.parse.rules import WHOLE, ContractRules, rule_faults
 from rivermark.ingest.parse.text_bytes import lengths_of
 from rivermark.ingest.parse.typed_read import Places, Typed, TypedRead
+from rivermark.lake.arrow_types import arrow_schema
 from rivermark.lake.dictionary_texts import as_dictionary
-from rivermark.lake.schema import arrow_schema
 from rivermark.model.contract import FLAGS, Contract
 from rivermark.model.declared import place_of
 from rivermark.model.errors import DeclarationError

@@ -18,8 +18,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from rivermark.ingest.parse.problems import PROBLEMS
+from rivermark.lake.arrow_types import arrow_schema
 from rivermark.lake.dictionary_texts import as_texts
-from rivermark.lake.schema import arrow_schema
 from rivermark.model.contract import FLAGS, RAW_SCHEMA, Contract, Rule
 from rivermark.model.declared import place_of
 from rivermark.model.errors import DeclarationError

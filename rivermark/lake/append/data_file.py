@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from itertools import accumulate
 from typing import Any, Final
 
 import pyarrow as pa
@@ -232,3 +233,27 @@ def _json(value: Tree | str) -> str:
         + ",".join(f"{json.dumps(k, ensure_ascii=False)}:{_json(v)}" for k, v in value.items())
         + "}"
     )
+
+
+def in_time_order(adds: Sequence[Tree], event_time: str, lateness: timedelta) -> list[Tree] | None:
+    """The files by their first event time; None where a reader that stops would lose rows.
+
+    A reader's watermark is the newest time that it read less at least the lateness: behind any
+    file it has to lie before every time that follows. None too where a file does not tell its
+    times.
+    """
+    spans = []
+    for each in adds:
+        stats = json.loads(each["add"]["stats"])
+        first, last = (stats.get(b, {}).get(event_time) for b in ("minValues", "maxValues"))
+        if first is not None:
+            spans.append((datetime.fromisoformat(first), datetime.fromisoformat(last), each))
+        elif stats["nullCount"].get(event_time) != stats["numRecords"]:
+            return None
+    spans.sort(key=lambda span: span[:2])
+    newest = accumulate((last for _, last, _ in spans), max)
+    following = (first for first, _, _ in spans[1:])
+    if any(first <= reached - lateness for reached, first in zip(newest, following, strict=False)):
+        return None
+    timeless = [each for each in adds if all(each is not span[2] for span in spans)]
+    return [*timeless, *(each for _, _, each in spans)]

@@ -20,8 +20,9 @@ from rivermark.lake.log import CommitLog
 from rivermark.lake.maintenance.compaction import TARGET_BYTES, compact
 from rivermark.lake.maintenance.reader_positions import Reader
 from rivermark.lake.maintenance.vacuum import clean_log, remove_drafts, vacuum
+from rivermark.lake.quoting import quoted_text
 from rivermark.lake.retention import apply_retention, retention_of
-from rivermark.lake.sql import query, quoted_text
+from rivermark.lake.sql import query
 from rivermark.lake.statistics import file_sizes
 from rivermark.model.table import Table
 

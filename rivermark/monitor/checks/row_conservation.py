@@ -13,8 +13,9 @@ from typing import Any, Final
 from rivermark.backfill.erasure.record import ERASED_ROWS, erased_places
 from rivermark.backfill.late.hours import day_of
 from rivermark.ingest.split_outcomes import INGEST_FILES
+from rivermark.lake.quoting import quoted
 from rivermark.lake.snapshot import once_per_snapshot, open_table
-from rivermark.lake.sql import query, quoted
+from rivermark.lake.sql import query
 from rivermark.model.check import CheckResult
 from rivermark.model.contract import REPLACED
 from rivermark.model.stream import Ingest

@@ -24,8 +24,9 @@ from rivermark.backfill.late.hours import (
     newest_moment,
 )
 from rivermark.ingest.split_outcomes import INGEST_FILES
+from rivermark.lake.quoting import quoted
 from rivermark.lake.snapshot import open_table
-from rivermark.lake.sql import query, quoted
+from rivermark.lake.sql import query
 from rivermark.model.source import LOST
 from rivermark.model.stream import Ingest
 from rivermark.model.table import days_between

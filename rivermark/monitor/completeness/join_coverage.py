@@ -9,8 +9,9 @@ from typing import Final
 from pyspark.sql.types import TimestampType
 
 from rivermark.lake.day_predicates import days_of
+from rivermark.lake.quoting import quoted
 from rivermark.lake.snapshot import open_table
-from rivermark.lake.sql import query, quoted
+from rivermark.lake.sql import query
 from rivermark.model.stream import Stream, table_of
 from rivermark.model.table import Table, days_between
 from rivermark.settings import Settings

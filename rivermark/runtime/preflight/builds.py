@@ -26,8 +26,8 @@ from rivermark.runtime.query.build import apply_build
 from rivermark.runtime.query.columns import column_faults
 from rivermark.runtime.query.finality import check_margin
 from rivermark.runtime.spark.append_mode import append_fault
-from rivermark.runtime.spark.join_state_check import check_watermarks, has_join
-from rivermark.runtime.spark.pushed_filters import pushed_filters
+from rivermark.runtime.spark.joins import check_watermarks, has_join
+from rivermark.runtime.spark.watermarks import pushed_filters
 from rivermark.sinks.output import sinks_of
 
 HELD: Final = (

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from rivermark.lake.sql import spark_quoted
+from rivermark.lake.quoting import spark_quoted
 from rivermark.model.stream import Stream, inputs_of
 from rivermark.model.table import Table
 from rivermark.runtime.query.build import apply_build

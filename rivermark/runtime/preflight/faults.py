@@ -10,7 +10,7 @@ import duckdb
 
 from rivermark.ingest.parse.contract_parser import contract_faults
 from rivermark.ingest.parse.expressions import expression_faults
-from rivermark.lake.schema import arrow_schema
+from rivermark.lake.arrow_types import arrow_schema
 from rivermark.model.declared import place_of
 from rivermark.model.errors import DeclarationError, RivermarkError
 from rivermark.model.nearest import did_you_mean

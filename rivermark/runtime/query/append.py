@@ -25,20 +25,29 @@ from rivermark.operators.reach import BuildReach, collecting
 from rivermark.quality.publish_gate import audit
 from rivermark.runtime.batch_metrics import BatchResult
 from rivermark.runtime.checkpoint.batch_rows import keep_files, keep_rows, kept_files, kept_rows
-from rivermark.runtime.checkpoint.closing_batch import batch_to_close, plan_closing_batch
 from rivermark.runtime.checkpoint.identity import check_plan
-from rivermark.runtime.checkpoint.watermarks import batch_watermark, last_reached, reached
+from rivermark.runtime.checkpoint.watermarks import (
+    batch_to_close,
+    batch_watermark,
+    last_reached,
+    plan_closing_batch,
+    reached,
+)
 from rivermark.runtime.query.backlog import shares, unread_bytes
 from rivermark.runtime.query.base import QueryHost, Watermark
 from rivermark.runtime.query.build import apply_build
 from rivermark.runtime.query.columns import check_columns
 from rivermark.runtime.query.finality import check_margin
 from rivermark.runtime.query.static_tables import StaticTables
-from rivermark.runtime.spark.carried_watermark import with_carried_watermark
 from rivermark.runtime.spark.computed import computed
 from rivermark.runtime.spark.input_size import DRIVER_BYTES
-from rivermark.runtime.spark.join_null_keys import keep_null_keys_apart
-from rivermark.runtime.spark.join_state_check import check_joins, check_watermarks, has_join
+from rivermark.runtime.spark.joins import (
+    check_joins,
+    check_watermarks,
+    has_join,
+    keep_null_keys_apart,
+)
+from rivermark.runtime.spark.watermarks import with_carried_watermark
 from rivermark.settings import Settings
 from rivermark.sinks.output import OutputWriter
 

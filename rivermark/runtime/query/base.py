@@ -30,7 +30,7 @@ from rivermark.runtime.checkpoint.positions import check_positions, check_unread
 from rivermark.runtime.checkpoint.power_failure import CheckpointSync, drop_torn_batches
 from rivermark.runtime.checkpoint.state_paths import correct_state_paths
 from rivermark.runtime.query.trigger_policy import Trigger
-from rivermark.runtime.spark.foreach_batch import take_batches
+from rivermark.runtime.spark.callbacks import take_batches
 from rivermark.runtime.spark.input_size import chosen_bytes
 from rivermark.runtime.spark.manual_clock import QueryClock, start_clocked
 from rivermark.settings import Settings

@@ -24,7 +24,7 @@ from rivermark.model.stream import AnyStream, inputs_of
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.query.base import QueryHost
 from rivermark.runtime.query.factory import host_for
-from rivermark.runtime.spark.progress_reports import Reports
+from rivermark.runtime.spark.callbacks import Reports
 from rivermark.runtime.spark.session import jvm_pid_of
 from rivermark.runtime.supervision.error_classes import Fault, explain
 from rivermark.runtime.supervision.file_poller import Poller

@@ -16,7 +16,7 @@ from psycopg import Connection
 from psycopg.sql import SQL, Identifier
 from pyarrow.json import ParseOptions, read_json
 
-from rivermark.lake.schema import arrow_schema
+from rivermark.lake.arrow_types import arrow_schema
 from rivermark.lake.sql import connection as duckdb_connection
 from rivermark.model.json_text import json_text
 from rivermark.sinks.delta_upsert import in_memory, is_deletion

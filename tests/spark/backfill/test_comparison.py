@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from rivermark import Daily, Table
 from rivermark.backfill.comparison import compare, compare_on_spark
 from rivermark.backfill.difference import Difference
-from rivermark.lake.schema import arrow_schema
+from rivermark.lake.arrow_types import arrow_schema
 from tests.seeds import seeds
 
 FIRST = date(2024, 3, 9)

@@ -13,9 +13,10 @@ from deltalake import write_deltalake
 from pyarrow import dataset
 
 from rivermark import Daily, Stream, Table
+from rivermark.lake.arrow_types import arrow_schema
 from rivermark.lake.lake import Lake
 from rivermark.lake.replace import replace_days
-from rivermark.lake.schema import arrow_schema, create_table
+from rivermark.lake.schema import create_table
 from rivermark.settings import Settings
 
 DAY: Final = date(2024, 3, 1)

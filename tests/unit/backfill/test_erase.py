@@ -32,8 +32,8 @@ from rivermark.model.errors import (
     WrongUse,
 )
 from rivermark.model.stream import AnyStream
+from rivermark.monitor.checks.registry import versions_readable
 from rivermark.monitor.checks.row_conservation import rows_accounted_for
-from rivermark.monitor.checks.version_retention import versions_readable
 from rivermark.process.spark.replaying import replays_of
 from rivermark.runtime.supervision.lease import Lease
 from rivermark.settings import Settings

@@ -10,8 +10,8 @@ import pytest
 from deltalake import DeltaTable
 
 from rivermark.lake.append.delta_commit import DeltaCommitter
+from rivermark.lake.arrow_types import arrow_schema
 from rivermark.lake.lake import Lake
-from rivermark.lake.schema import arrow_schema
 from rivermark.model.errors import TableDamaged
 from rivermark.runtime.query.ingest import added_rows
 from tests.unit.lake.conftest import RIDES, Foreign, rides

@@ -19,8 +19,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from rivermark.lake.arrow_types import arrow_schema
 from rivermark.lake.lake import Lake
-from rivermark.lake.schema import arrow_schema, create_table
+from rivermark.lake.schema import create_table
 from rivermark.model.errors import TableSchemaMismatch
 from rivermark.model.table import Table
 from tests.unit.lake.conftest import RIDES

@@ -9,7 +9,8 @@ import pytest
 from deltalake import CommitProperties, write_deltalake
 
 from rivermark.ingest.source.kafka.reader import moment_of
-from rivermark.lake.schema import arrow_schema, create_table
+from rivermark.lake.arrow_types import arrow_schema
+from rivermark.lake.schema import create_table
 from rivermark.model.source import Part
 from rivermark.model.stream import Ingest
 from rivermark.monitor.lag import keeps_up, lag_of

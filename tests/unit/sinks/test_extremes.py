@@ -17,8 +17,9 @@ import pytest
 from deltalake import DeltaTable
 
 from rivermark import Table
+from rivermark.lake.arrow_types import arrow_schema
 from rivermark.lake.lake import Lake
-from rivermark.lake.schema import arrow_schema, create_table
+from rivermark.lake.schema import create_table
 from rivermark.model.rows import as_rows
 from rivermark.model.sink import SinkContext
 from rivermark.sinks import DeltaAppend, FileSink, PostgresAppend, Sink

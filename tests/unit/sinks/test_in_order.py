@@ -12,8 +12,8 @@ from rivermark.lake.append.table_features import features_for
 from rivermark.lake.append.table_files import TableFiles
 from rivermark.lake.rows_in_files import InFiles
 from rivermark.model.rows import BatchRows, Collected
-from rivermark.sinks import in_order as ordering
-from rivermark.sinks.in_order import in_order
+from rivermark.sinks import python_rows as ordering
+from rivermark.sinks.python_rows import in_order
 from tests.unit.sinks.conftest import FARES, NOON, fares
 
 

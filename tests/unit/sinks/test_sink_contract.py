@@ -12,8 +12,8 @@ import pytest
 from deltalake import DeltaTable
 from pyarrow import csv, parquet
 
+from rivermark.lake.arrow_types import arrow_schema
 from rivermark.lake.lake import Lake
-from rivermark.lake.schema import arrow_schema
 from rivermark.model.sink import Sink, SinkContext
 from rivermark.sinks.delta_append import DeltaAppend
 from rivermark.sinks.delta_upsert import DeltaUpsert

@@ -6,9 +6,9 @@ import io
 import os
 import stat
 import time
-from collections.abc import Collection, Container
+from collections.abc import Collection, Container, Iterable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Final
 from zlib import crc32
@@ -27,6 +27,7 @@ from rivermark.ingest.source.files.options import FileOptions
 from rivermark.ingest.source.files.stored_file import StoreFault, open_stored
 from rivermark.ingest.source.files.walk import Walk, hidden
 from rivermark.lake.filesystem import filesystem, is_local
+from rivermark.model.source_abilities import SplitAsRead
 from rivermark.model.time import micros_of, moment_of_micros
 
 FIRST, LAST = datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)
@@ -233,3 +234,49 @@ def _scan(file: io.BufferedIOBase, lines: bool) -> tuple[str, int]:
         if lines:
             longest.add(piece)
     return f"crc32:{digest:08x}", longest.length
+
+
+COARSE: Final = timedelta(seconds=1)
+"""Stores and copies round modification times; without a digest less than this says nothing."""
+
+
+def changed_files(
+    landing_root: str, options: FileOptions, read: Iterable[SplitAsRead]
+) -> dict[str, str]:
+    """The names of files that were read and changed since, and how that shows, in words.
+
+    A file whose size is the same is compared by its content where anything touched it since: its
+    modification time is another one, or on a disk its inode was changed after it was read. Files
+    that were read before digests were kept are known by their modification time alone.
+    """
+    landed = LandedFiles(landing_root, options)
+    try:
+        present = {file.name: file for file in landed.all().files}
+    except OSError:
+        return {}
+    changed: dict[str, str] = {}
+    for split in read:
+        file = present.get(split.name)
+        what = None if file is None else _change(landed, file, split)
+        if what is not None:
+            changed[split.name] = what
+    return dict(sorted(changed.items()))
+
+
+def _change(landed: LandedFiles, file: LandedFile, read: SplitAsRead) -> str | None:
+    """The difference between the file and what was read, in words."""
+    if file.size != read.size:
+        return f"changed since, from {read.size} to {file.size} bytes"
+    written = file.modified_at
+    if read.digest is None:
+        if abs(written - read.modified_at) <= COARSE:
+            return None
+        return f"written again since, {written.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+    touched = moment_of_micros(file.ctime_ns // 1000)
+    if written == read.modified_at and (read.at is None or touched <= read.at):
+        return None
+    try:
+        same = landed.digest(file) == read.digest
+    except OSError:
+        return None
+    return None if same else "changed since, its size is the same"

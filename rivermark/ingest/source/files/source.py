@@ -80,6 +80,6 @@ class FileSource(FileOptions, LandingSource):
 
     def changed(self, landing_root: str, read: Iterable[SplitAsRead]) -> dict[str, str]:
         """The files whose content is another one than was read."""
-        from rivermark.ingest.source.files.changes import changed_files
+        from rivermark.ingest.source.files.listing import changed_files
 
         return changed_files(landing_root, self, read)

@@ -19,9 +19,8 @@ from rivermark.ingest.source.kafka.cluster import BrokersUnreachable, Cluster, E
 from rivermark.ingest.source.kafka.losses import CUT_OFF, loss_of, lost
 from rivermark.ingest.source.kafka.messages import Reading
 from rivermark.ingest.source.kafka.options import ConsumerGroup, KafkaOptions
-from rivermark.ingest.source.kafka.pieces import OffsetsPiece, pieces_of
+from rivermark.ingest.source.kafka.pieces import Offsets, OffsetsPiece, count, pieces_of, rounds
 from rivermark.ingest.source.kafka.position import Gaps, Partition, Position, Range, positions
-from rivermark.ingest.source.kafka.rounds import Offsets, count, rounds
 from rivermark.model.errors import RivermarkError
 from rivermark.model.source import (
     BATCH_BYTES,

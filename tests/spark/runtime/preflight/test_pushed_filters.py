@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rivermark.operators import TumblingWindow, first_of_each, keep, per_window
-from rivermark.runtime.spark.pushed_filters import pushed_filters
+from rivermark.runtime.spark.watermarks import pushed_filters
 
 pytestmark = pytest.mark.spark
 

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from rivermark.operators.filters import keep
-from rivermark.runtime.spark.carried_watermark import with_carried_watermark
+from rivermark.runtime.spark.watermarks import with_carried_watermark
 from tests.spark.helpers.sensors import MINUTE, TEN
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]

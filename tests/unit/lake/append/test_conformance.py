@@ -19,7 +19,8 @@ from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
 from rivermark.lake.append.delta_commit import DeltaCommitter
 from rivermark.lake.delta import dataset_of
-from rivermark.lake.sql import query, quoted
+from rivermark.lake.quoting import quoted
+from rivermark.lake.sql import query
 from tests.random_tables import Condition, conditions_of, expected, flipped, random_files
 from tests.seeds import seeds
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from rivermark.lake.integrity.sidecar import chunk_sums, sidecar_of
-from rivermark.runtime.checkpoint.closing_batch import batch_to_close, plan_closing_batch
 from rivermark.runtime.checkpoint.integrity import check_files, faults_of_rest
 from rivermark.runtime.checkpoint.power_failure import drop_torn_batches
+from rivermark.runtime.checkpoint.watermarks import batch_to_close, plan_closing_batch
 from tests.kills import Killer
 
 CONF = {"spark.sql.shuffle.partitions": "4"}

@@ -25,9 +25,10 @@ from deltalake import DeltaTable
 from rivermark.lake import batch_writer, fence
 from rivermark.lake.append import table_files
 from rivermark.lake.append.data_file import write_data_file
+from rivermark.lake.arrow_types import arrow_schema
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.lake import Lake
-from rivermark.lake.schema import arrow_schema, create_table
+from rivermark.lake.schema import create_table
 from rivermark.model.errors import LeaseLost, StreamAlreadyRunning
 from rivermark.model.sink import Origin
 from rivermark.runtime.supervision import lease as leases

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rivermark.ingest.source.kafka.pieces import count, rounds
 from rivermark.ingest.source.kafka.position import Gaps, Partition, Position, Range, positions
-from rivermark.ingest.source.kafka.rounds import count, rounds
 
 NOW = 2_000
 
