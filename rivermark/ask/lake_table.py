@@ -37,11 +37,13 @@ class LakeTable:
 
     Only the named `columns` are read, and only files in which `where`, a filter of Arrow, may hold.
     Instants are UTC, money is decimal. Each method raises TableDamaged for a damaged data file.
+    `only` are the rows that it has of them: those of a day, where one is asked for.
     """
 
     name: str
     version: int
     rows: TableRows
+    only: pc.Expression | None = None
 
     def arrow(
         self, columns: Sequence[str] | None = None, where: pc.Expression | None = None
@@ -54,6 +56,8 @@ class LakeTable:
                     f"table '{self.name}' has no column '{column}'"
                     f"{did_you_mean(column, names) or ';'} it has {', '.join(names)}"
                 )
+        if self.only is not None:
+            where = self.only if where is None else self.only & where
         return read_rows(self.rows, columns=None if columns is None else [*columns], filter=where)
 
     def polars(
@@ -79,10 +83,14 @@ class LakeTable:
         return self.arrow(columns, where).to_pandas()
 
     def duckdb(self) -> duckdb.DuckDBPyRelation:
-        """A relation of DuckDB, which reads what is asked of it, when it is asked."""
+        """A relation of DuckDB, which reads what is asked of it, when it is asked.
+
+        Of some days their rows are read at once.
+        """
         engine = duckdb.connect(":memory:")
         engine.execute("SET TimeZone = 'UTC'")
-        return engine.register("rows", self.rows).table("rows").set_alias(quoted(self.name))
+        rows = self.rows if self.only is None else self.arrow()
+        return engine.register("rows", rows).table("rows").set_alias(quoted(self.name))
 
 
 def table(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rivermark.model.topology import Topology
 
-__all__ = ["definitions"]
+__all__ = ["day_closed", "definitions"]
 
 
 def definitions(
@@ -28,9 +28,10 @@ def definitions(
     """The Dagster definitions of a topology.
 
     The keys of its assets begin with `prefix`, and so do the names of its jobs, operations, pools,
-    schedules and sensors; its resources are `rivermark_settings` and `rivermark_spark`. `parts` are
-    those that are wanted beside the assets. `settings` are put over those of the environment, such
-    as `{"home": "/data/streams"}`. Each job has an executor of its own, and no other job gets it.
+    schedules and sensors; its resources are `rivermark_settings`, `rivermark_spark` and
+    `rivermark_tables`. `parts` are those that are wanted beside the assets. `settings` are put over
+    those of the environment, such as `{"home": "/data/streams"}`. Each job has an executor of its
+    own, and no other job gets it.
 
     Raises:
         DeclarationError: This process has definitions with another prefix, or a part is missing.
@@ -42,3 +43,16 @@ def definitions(
 
     use_prefix(prefix)
     return definitions_of(topology, SettingsResource(overrides=settings or {}), parts)
+
+
+def day_closed() -> dg.AutomationCondition[dg.AssetKey | dg.AssetCheckKey]:
+    """The condition of an asset with days that runs for each day which closes in all its inputs.
+
+    And again for a day that is corrected: late rows were merged into it, or it was recomputed. Days
+    that were closed when the asset got the condition are left to a backfill. Dagster's `eager` asks
+    for the newest partition alone, which is of today, and not closed.
+    """
+    import dagster as dg
+
+    newest_alone = dg.AutomationCondition.in_latest_time_window()
+    return dg.AutomationCondition.eager().without(newest_alone).with_label("day_closed")

@@ -11,9 +11,10 @@ from rivermark.dagster.automation import clockwork_of
 from rivermark.dagster.checks import checks_of
 from rivermark.dagster.days import starts_of
 from rivermark.dagster.group_assets import assets_of
-from rivermark.dagster.jobs.names import SETTINGS, SPARK
+from rivermark.dagster.jobs.names import SETTINGS, SPARK, TABLES
 from rivermark.dagster.resources.settings import SettingsResource
 from rivermark.dagster.resources.spark import SparkResource
+from rivermark.dagster.table_loader import table_loader
 from rivermark.model.errors import DeclarationError
 from rivermark.model.nearest import did_you_mean
 from rivermark.model.topology import Topology
@@ -40,7 +41,11 @@ def definitions_of(
         jobs=clockwork.jobs if clockwork else [],
         schedules=clockwork.schedules if clockwork and "schedules" in parts else [],
         sensors=clockwork.sensors if clockwork and "sensors" in parts else [],
-        resources={SETTINGS: settings, SPARK: SparkResource(platform=settings)},
+        resources={
+            SETTINGS: settings,
+            SPARK: SparkResource(platform=settings),
+            TABLES: table_loader(topology),
+        },
     )
 
 

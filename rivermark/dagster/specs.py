@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from rivermark.dagster.column_lineage import known_lineage, lineage_metadata, origin
 from rivermark.dagster.days import Starts, mapping, partitions_of
 from rivermark.dagster.jobs.dashboard import with_link
-from rivermark.dagster.jobs.names import asset_key, by_days, progress_key, table_key
+from rivermark.dagster.jobs.names import TABLES, asset_key, by_days, progress_key, table_key
 from rivermark.dagster.source_links import code_references
 from rivermark.model.stream import AnyStream, Ingest, Output, Stream, table_of
 from rivermark.model.table import Table
@@ -84,7 +84,7 @@ def table_spec(
             **sinks(stream, table),
             **code_references(stream),
         },
-    )
+    ).with_io_manager_key(TABLES)
 
 
 def asset_group(stream: AnyStream, table: Table) -> str:

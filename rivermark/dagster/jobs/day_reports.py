@@ -21,6 +21,7 @@ from rivermark.dagster.jobs.event_batch import store_materializations
 from rivermark.dagster.jobs.names import by_days, prefixed, table_key
 from rivermark.dagster.jobs.run_config import DayText, optional_day
 from rivermark.dagster.resources.settings import SettingsResource
+from rivermark.lake.time_travel import resolve_version
 from rivermark.model.errors import UnknownStream
 from rivermark.model.stream import AnyStream, Stream
 from rivermark.model.table import Table
@@ -60,17 +61,24 @@ def day_events(
     mode: str,
     longest_gap: int | None = LONGEST_GAP,
 ) -> Iterator[dg.AssetMaterialization]:
-    """An event for each of the days, with how many rows the table holds of it.
+    """An event for each of the days, with how many rows the table holds of it, at which version.
 
     Of more than `longest_gap` days without rows in a row there is none.
     """
     wanted = sorted(days)
-    rows = rows_by_day(settings.lake(), table, wanted) if wanted else {}
+    lake = settings.lake()
+    # Before the rows are counted: what is committed meanwhile is no row of a finished day.
+    at = (
+        metadata.of_version(resolve_version(lake, table, None))
+        if wanted and lake.exists(table)
+        else {}
+    )
+    rows = rows_by_day(lake, table, wanted) if wanted else {}
     for has_rows, span in groupby(wanted, key=lambda day: day in rows):
         alike = [*span]
         if has_rows or longest_gap is None or len(alike) <= longest_gap:
             for day in alike:
-                shown = metadata.of_day_rows(rows.get(day, 0)) | metadata.of_mode(mode)
+                shown = metadata.of_day_rows(rows.get(day, 0)) | metadata.of_mode(mode) | at
                 yield dg.AssetMaterialization(
                     table_key(table), partition=day.isoformat(), metadata=shown
                 )

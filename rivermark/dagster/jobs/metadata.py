@@ -39,6 +39,7 @@ ERROR: Final = "error"
 MODE: Final = "mode"
 ROW_COUNT: Final = "dagster/row_count"
 DAY_ROW_COUNT: Final = "dagster/partition_row_count"
+VERSION: Final = "version"
 
 
 def of_numbers(numbers: Mapping[str, int | float]) -> Metadata:
@@ -74,6 +75,11 @@ def of_mode(mode: str) -> Metadata:
 def of_day_rows(rows: int) -> Metadata:
     """Number of rows that the table holds of the day that is reported."""
     return {DAY_ROW_COUNT: dg.MetadataValue.int(rows)}
+
+
+def of_version(version: int) -> Metadata:
+    """The version of the table that has what is reported; who reads it later pins that."""
+    return {VERSION: dg.MetadataValue.int(version)}
 
 
 def of_rows(lake: Lake, table: Table) -> Metadata:

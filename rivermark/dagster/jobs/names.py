@@ -20,6 +20,7 @@ MODE_TAG: Final = "rivermark/mode"
 INCARNATION_TAG: Final = "rivermark/incarnation"
 SETTINGS: Final = "rivermark_settings"
 SPARK: Final = "rivermark_spark"
+TABLES: Final = "rivermark_tables"
 """The keys of the resources, as functions name them in their parameters."""
 NO_TIME_LIMIT: Final = {"dagster/max_runtime": "0"}
 """Zero switches a general time limit off for runs that are meant to go on without end."""

@@ -58,7 +58,7 @@ def _of_all_days(done: Reprocessing, table: Table, lake: Lake) -> metadata.Metad
         "read": dg.MetadataValue.text(versions_read(done)),
     }
     if outcome.version_after is not None:
-        shown["version"] = dg.MetadataValue.int(outcome.version_after)
+        shown |= metadata.of_version(outcome.version_after)
     if outcome.sinks:
         effects = "; ".join(f"{target}: {effect}" for target, effect in outcome.sinks.items())
         shown["sinks"] = dg.MetadataValue.text(effects)

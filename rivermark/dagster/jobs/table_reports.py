@@ -133,10 +133,8 @@ class TableReporter:
                 return
         rows = row_count(self._lake, table)
         if rows:
-            shown = metadata.of_mode(OUTSIDE) | {
-                metadata.ROW_COUNT: dg.MetadataValue.int(rows),
-                "version": dg.MetadataValue.int(now.version),
-            }
+            shown = metadata.of_mode(OUTSIDE) | metadata.of_version(now.version)
+            shown[metadata.ROW_COUNT] = dg.MetadataValue.int(rows)
             yield dg.AssetMaterialization(table_key(table), metadata={**shown})
 
     def _days(self, stream: AnyStream, table: Table) -> list[dg.AssetMaterialization]:
