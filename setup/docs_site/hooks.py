@@ -24,6 +24,8 @@ SCRIPTS: Final = ROOT / ".cache" / "docs-scripts"
 MERMAID: Final = SCRIPTS / "mermaid.js"
 WORKER: Final = SCRIPTS / "iframe-worker.js"
 FOLDER: Final = "assets/javascripts"
+HISTORY: Final = ("decisions/0", "changelog", "operations/cases", "performance/")
+"""Pages that a search lists last: whoever searches wants to know how things are."""
 LINK: Final = re.compile(r"\[([^\]\[]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 AS_TEXT: Final = "The diagram is shown as its source: this build had no Mermaid.\n\n```text"
 
@@ -45,6 +47,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
     """Lead links to where their targets stand on the site; without Mermaid diagrams are text."""
     name = page.file.src_uri
     source = SOURCES.get(name, DOCS / name)
+    if name.startswith(HISTORY):
+        page.meta["search"] = {"boost": 0.2}
 
     def moved(link: re.Match[str]) -> str:
         text, place, anchor = link[1], link[2], link[3] or ""
