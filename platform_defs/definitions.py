@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rivermark.dagster.loading import say_without_page, without_collections
+from rivermark.dagster.loading import without_collections
 
 with without_collections():
     import dagster as dg
@@ -14,7 +14,6 @@ with without_collections():
     from resources import RESOURCES
     from rivermark.dagster import definitions
 
-    say_without_page()
     defs = dg.Definitions.merge(
         definitions(TOPOLOGY),
         dg.Definitions(

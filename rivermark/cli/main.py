@@ -20,6 +20,7 @@ class Commands(CommandGroup):
 
     declared = (
         Declared("setup", "rivermark.cli.setup:setup", START),
+        Declared("new", "rivermark.cli.new:new", START),
         Declared("demo", "rivermark.cli.demo:demo", START),
         Declared("check", "rivermark.cli.check:check", START),
         Declared("run", "rivermark.cli.run:run", RUN),

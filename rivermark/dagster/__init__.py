@@ -39,9 +39,11 @@ def definitions(
     # The page's own processes import this package, and need none of Dagster.
     from rivermark.dagster.declared import definitions_of
     from rivermark.dagster.jobs.names import use_prefix
+    from rivermark.dagster.loading import say_without_page
     from rivermark.dagster.resources.settings import SettingsResource
 
     use_prefix(prefix)
+    say_without_page()
     return definitions_of(topology, SettingsResource(overrides=settings or {}), parts)
 
 

@@ -17,13 +17,13 @@ from typing import Final
 
 WITHOUT_PAGE: Final = (
     "rivermark: this page has no guard against pages of other sites, no dashboard nor Data Docs "
-    "behind its links, nothing that starts it again, and the limits of instance/dagster.yaml only "
-    "where DAGSTER_HOME has them; `make ui` has all of these"
+    "behind its links, nothing that starts it again, and the limits that streams need only where "
+    "its dagster.yaml has them; `python -m rivermark.dagster.ui` (make ui) has all of these"
 )
 
 
 def say_without_page() -> None:
-    """Warn where a code server of `dagster dev` or `dg dev` loads what `make ui` should serve."""
+    """Warn where a code server of `dagster dev` or `dg dev` loads what the supervisor should."""
     if "DAGSTER_IS_DEV_CLI" in os.environ and "grpc" in sys.argv:
         logging.getLogger("rivermark").warning(WITHOUT_PAGE)
 

@@ -18,7 +18,9 @@ from rivermark.dagster.ui.processes import Living
 from rivermark.dagster.ui.record import RecordFile
 from rivermark.dagster.ui.services import (
     CODE_SERVER,
+    CodeLocation,
     Service,
+    code_location,
     is_free,
     services_of,
     socket_of,
@@ -31,12 +33,13 @@ from rivermark.testing import wait_until
 
 SOON = GrowingDelay(first=timedelta(0), attempts=2)
 SMALL = "tests.platform.small_service"
+CODE = CodeLocation("my_project.definitions", "mine")
 Make = Callable[..., ServiceSupervisor]
 
 
-def small(*roles: str) -> Callable[[Path, str, int], tuple[Service, ...]]:
+def small(*roles: str) -> Callable[[Path, str, int, CodeLocation], tuple[Service, ...]]:
     """A code server that listens, and one service a role."""
-    return lambda folder, host, port: (
+    return lambda folder, host, port, code: (
         Service(CODE_SERVER, SMALL, ("listens", str(socket_of(folder)))),
         *(Service(role, SMALL, (role,)) for role in roles),
     )
@@ -53,6 +56,7 @@ def supervisors(tmp_path: Path) -> Iterator[Make]:
             "127.0.0.1",
             1,
             record or RecordFile(tmp_path),
+            CODE,
             notify_command=notify,
             strategy=SOON,
             grace=1,
@@ -197,14 +201,49 @@ def test_a_port_that_is_taken_is_not_free() -> None:
 
 
 def test_page_and_daemon_read_what_the_code_server_serves(tmp_path: Path) -> None:
-    code, daemon, page, documents = services_of(tmp_path, "127.0.0.1", 3000)
-    write_workspace(tmp_path)
+    code, daemon, page, documents = services_of(tmp_path, "127.0.0.1", 3000, CODE)
+    write_workspace(tmp_path, CODE.name)
 
     assert str(socket_of(tmp_path)) in code.words
+    assert code.words[code.words.index("--module-name") + 1] == CODE.module
+    assert "location_name: mine" in (tmp_path / "workspace.yaml").read_text()
     assert str(socket_of(tmp_path)) in (tmp_path / "workspace.yaml").read_text()
     for service in (daemon, page):
         assert service.words[service.words.index("--workspace") + 1].endswith("workspace.yaml")
     assert documents.module == "rivermark.dagster.ui.documents"
+
+
+DG = """
+[project]
+name = "shown"
+[tool.dg.project]
+root_module = "platform_defs"
+"""
+WORKSPACE = "load_from: [{python_module: {module_name: mine.defs, location_name: mine}}]"
+
+
+def test_the_page_is_that_of_the_project_in_the_working_folder(tmp_path: Path) -> None:
+    with pytest.raises(RivermarkError, match="name their module with -m"):
+        code_location(tmp_path)
+    assert code_location(tmp_path, "given.defs") == ("given.defs", "given.defs")
+
+    (tmp_path / "workspace.yaml").write_text("load_from: [python_module: plain]")
+    assert code_location(tmp_path) == ("plain", "plain")
+    (tmp_path / "workspace.yaml").write_text(WORKSPACE)
+    assert code_location(tmp_path) == ("mine.defs", "mine")
+    assert code_location(tmp_path, "mine.defs").name == "mine", "whose sensors are on is kept by it"
+
+    (tmp_path / "pyproject.toml").write_text(DG)
+    assert code_location(tmp_path) == ("platform_defs.definitions", "shown")
+    (tmp_path / "workspace.yaml").write_text("load_from: [")
+    with pytest.raises(RivermarkError, match=r"workspace\.yaml cannot be read"):
+        code_location(tmp_path)
+
+
+def test_this_repository_is_found_like_any_other() -> None:
+    here = Path(__file__).parents[2]
+
+    assert code_location(here) == ("platform_defs.definitions", "rivermark")
 
 
 def test_r22_nothing_that_is_needed_later_lies_in_tmp(supervisors: Make, tmp_path: Path) -> None:
@@ -223,7 +262,7 @@ def test_r22_a_home_that_is_too_deep_for_a_socket_is_refused_in_one_sentence(
     tmp_path: Path,
 ) -> None:
     with pytest.raises(RivermarkError, match="choose a shorter home"):
-        services_of(tmp_path / ("x" * 120), "127.0.0.1", 3000)
+        services_of(tmp_path / ("x" * 120), "127.0.0.1", 3000, CODE)
 
 
 ENDS = """

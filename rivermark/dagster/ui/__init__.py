@@ -7,4 +7,6 @@ Each is started again when it dies, alone and without a hand; what runs on is le
 - `documents`: serves dashboard, failing rows and Data Docs, to which the page links.
 
     python -m rivermark.dagster.ui --port 3000
+
+shows the definitions of the project in the working folder.
 """

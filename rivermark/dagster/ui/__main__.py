@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import threading
+from pathlib import Path
 from types import FrameType
 from typing import Final
 
@@ -14,7 +15,7 @@ from rivermark.dagster.jobs.page_links import make_token
 from rivermark.dagster.ui.documents import LOOPBACK
 from rivermark.dagster.ui.processes import on_interrupt
 from rivermark.dagster.ui.record import Record, RecordFile
-from rivermark.dagster.ui.services import DOCUMENTS, PAGE, is_free
+from rivermark.dagster.ui.services import DOCUMENTS, PAGE, code_location, is_free
 from rivermark.dagster.ui.supervisor import ServiceSupervisor
 from rivermark.model.errors import RivermarkError
 from rivermark.runtime.supervision.heartbeat import ENDED, HeartbeatStore, host_alive
@@ -43,7 +44,10 @@ def supervise() -> int:
     parser = argparse.ArgumentParser(description="The platform in the browser.")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=3000)
+    of_project = "module of the definitions (default: that of pyproject.toml or workspace.yaml)"
+    parser.add_argument("-m", "--module-name", default="", metavar="MODULE", help=of_project)
     options = parser.parse_args()
+    code = code_location(Path.cwd(), options.module_name)
     ending = threading.Event()
 
     def end(_signal: int, _frame: FrameType | None) -> None:
@@ -76,11 +80,12 @@ def supervise() -> int:
             )
             return 1
     make_token(settings)
-    words = ("--host", options.host, "--port", str(options.port))
+    words = ("--host", options.host, "--port", str(options.port), "--module-name", code.module)
     supervisor = ServiceSupervisor(
         options.host,
         options.port,
         record,
+        code,
         notify_command=settings.notify_command,
         standby_arguments=words,
     )

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import socket
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
+
+import yaml
 
 from rivermark.model.errors import RivermarkError
 
-MODULE: Final = "platform_defs.definitions"
-LOCATION: Final = "rivermark"
 UI: Final = "rivermark.dagster.ui"
 CODE_SERVER: Final = "code server"
 PAGE: Final = "page"
@@ -30,7 +31,61 @@ class Service:
     words: tuple[str, ...]
 
 
-def services_of(folder: Path, host: str, port: int) -> tuple[Service, ...]:
+class CodeLocation(NamedTuple):
+    """The module of a project's definitions, which the code server loads, and its name there."""
+
+    module: str
+    name: str
+
+
+def code_location(folder: Path, module: str = "") -> CodeLocation:
+    """The code location of the project in a folder, as `dg dev` and `dagster dev` find it.
+
+    The module that is given, else that of [tool.dg.project] in pyproject.toml, else the first one
+    of workspace.yaml. Raises RivermarkError where there is none, or a file cannot be read.
+    """
+    project, workspace = folder / "pyproject.toml", folder / "workspace.yaml"
+    try:
+        dg = _of_dg(tomllib.loads(project.read_text()) if project.is_file() else {})
+        loaded = yaml.safe_load(workspace.read_text()) if workspace.is_file() else {}
+        listed = _of_workspace(loaded)
+    except (ValueError, AttributeError, yaml.YAMLError) as error:
+        raise RivermarkError(f"{project} or {workspace} cannot be read: {error}") from error
+    chosen = dg or listed
+    if module:
+        known = (each.name for each in (dg, listed) if each is not None and each.module == module)
+        return CodeLocation(module, next(known, module))
+    if chosen is None:
+        raise RivermarkError(
+            f"no definitions to show: name their module with -m, as in -m my_project.definitions, "
+            f"or in {workspace}"
+        )
+    return chosen
+
+
+def _of_dg(project: dict[str, Any]) -> CodeLocation | None:
+    section = project.get("tool", {}).get("dg", {}).get("project", {})
+    if "root_module" not in section:
+        return None
+    root = str(section["root_module"])
+    name = section.get("code_location_name") or project.get("project", {}).get("name") or root
+    return CodeLocation(
+        section.get("code_location_target_module") or f"{root}.definitions", str(name)
+    )
+
+
+def _of_workspace(workspace: dict[str, Any]) -> CodeLocation | None:
+    for each in (workspace or {}).get("load_from") or []:
+        module = each.get("python_module")
+        if isinstance(module, str):
+            return CodeLocation(module, module)
+        if module:
+            name = str(module["module_name"])
+            return CodeLocation(name, str(module.get("location_name") or name))
+    return None
+
+
+def services_of(folder: Path, host: str, port: int, code: CodeLocation) -> tuple[Service, ...]:
     """Code server, daemon and page, whose socket lies in `folder`, and the document server.
 
     Raises RivermarkError where the folder's name is too long for a socket.
@@ -42,24 +97,22 @@ def services_of(folder: Path, host: str, port: int) -> tuple[Service, ...]:
             "choose a shorter home (RIVERMARK_HOME), or start in a folder nearer to it"
         )
     # As `dagster dev` starts it, but without a heartbeat: it must outlive its parent.
-    code = f"code-server start --location-name {LOCATION} --module-name {MODULE}".split()
+    named = ("--location-name", code.name, "--module-name", code.module)
     reached = ("--workspace", str(workspace))
-    folder_of_code = ("--working-directory", str(Path.cwd()))
+    at = ("--socket", str(path), "--working-directory", str(Path.cwd()))
     return (
-        Service(CODE_SERVER, "dagster", (*code, "--socket", str(path), *folder_of_code)),
+        Service(CODE_SERVER, "dagster", ("code-server", "start", *named, *at)),
         Service("daemon", "dagster._daemon", ("run", *reached)),
         Service(PAGE, f"{UI}.guard", (*reached, "--host", host, "--port", str(port))),
         Service(DOCUMENTS, f"{UI}.documents", ()),
     )
 
 
-def write_workspace(folder: Path) -> None:
+def write_workspace(folder: Path, name: str) -> None:
     """Write what tells daemon and page where the code server is."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "workspace.yaml").write_text(
-        "load_from:\n  - grpc_server:\n"
-        f"      socket: {socket_of(folder)}\n      location_name: {LOCATION}\n"
-    )
+    server = {"socket": str(socket_of(folder)), "location_name": name}
+    (folder / "workspace.yaml").write_text(yaml.safe_dump({"load_from": [{"grpc_server": server}]}))
 
 
 def socket_of(folder: Path) -> Path:

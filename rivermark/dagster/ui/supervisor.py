@@ -23,6 +23,7 @@ from rivermark.dagster.ui.processes import Living, start
 from rivermark.dagster.ui.record import Record, RecordFile
 from rivermark.dagster.ui.services import (
     CODE_SERVER,
+    CodeLocation,
     Service,
     environment,
     listens,
@@ -67,11 +68,12 @@ class ServiceSupervisor:
     host: str
     port: int
     record: RecordFile
+    code: CodeLocation
     notify_command: tuple[str, ...] = ()
     strategy: RestartStrategy = STRATEGY
     standby_arguments: tuple[str, ...] = ()
     grace: float = 15.0
-    services: Callable[[Path, str, int], tuple[Service, ...]] = services_of
+    services: Callable[[Path, str, int, CodeLocation], tuple[Service, ...]] = services_of
 
     def __post_init__(self) -> None:
         before = self.record.read()
@@ -80,7 +82,7 @@ class ServiceSupervisor:
         self.folder = self.record.path.parent
         self.supervised = [
             SupervisedService(service, known.get(service.name))
-            for service in self.services(self.folder, self.host, self.port)
+            for service in self.services(self.folder, self.host, self.port, self.code)
         ]
         self._children: list[subprocess.Popen[bytes]] = []
         self._standby: subprocess.Popen[bytes] | None = None
@@ -168,7 +170,7 @@ class ServiceSupervisor:
             if name == CODE_SERVER:
                 socket_of(self.folder).unlink(missing_ok=True)
             # Before each start: whoever tidies up may have taken it.
-            write_workspace(self.folder)
+            write_workspace(self.folder, self.code.name)
             child = start(each.service.module, each.service.words, environment=environment())
             self._children.append(child)
             each.living, each.due = Living.of(child.pid), None

@@ -205,6 +205,7 @@ COMMANDS: list[tuple[str, int, str]] = [
     ("visitors --for 0", 0, "rows in"),
     ("replay nothing.csv", 2, "does not exist"),
     ("setup", 1, "no Java in JAVA_HOME"),
+    ("new project my-platform", 2, "write a Python identifier"),
     ("status shop/nothing", 2, "no stream is named"),
     ("reset", 2, "which stream?"),
     ("upkeep --no-such", 2, "No such option"),

@@ -87,7 +87,7 @@ def test_every_option_of_the_help_is_on_the_page(name: str) -> None:
     assert name in NO_LAKE or {"--home"} <= options
 
 
-NO_LAKE = {"setup"}
+NO_LAKE = {"setup", "new project", "new stream"}
 """Commands for which it does not matter whose lake it is."""
 ONLY_SHOW = {"state show", "dead-letters list", "dead-letters show", "replay-ingest", "verify"}
 """Commands among those that run and repair which change nothing, or only tables of their own."""

@@ -43,6 +43,8 @@ def test_the_wheel_holds_the_library_and_nothing_of_the_example(wheel: zipfile.Z
     assert wheel.read(entries).decode().split() == [
         "[console_scripts]",
         *("rivermark", "=", "rivermark.cli.main:app"),
+        "[dagster_dg_cli.registry_modules]",
+        *("rivermark", "=", "rivermark.dagster.component"),
     ]
 
 

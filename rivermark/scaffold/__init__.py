@@ -1,0 +1,1 @@
+"""The beginning of a project of one's own: a repository, streams proposed from samples."""
