@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import msgspec
 from pyarrow import fs
-from pyspark.sql.types import ArrayType, MapType, StructType
+from pyspark.sql.types import ArrayType, BinaryType, MapType, StructType
 
 from rivermark.lake.archive import is_folder, move_folder
 from rivermark.lake.day_predicates import days_of
@@ -74,23 +74,27 @@ class FileSink(Sink):
         return f"{self.format} files in {self.folder}"
 
     def check(self, table: Table) -> None:
-        """Refuse nested columns in CSV, and a column that readers would take from the folders."""
+        """Refuse nested and binary columns in CSV, and one that readers would take from folders."""
         if table.days is not None and DAY in {name.lower() for name in table.schema.fieldNames()}:
             raise DeclarationError(
                 f"table '{table.name}': its files lie in folders {DAY}=YYYY-MM-DD, which readers "
                 f"take for a column, and it has a column '{DAY}' of its own: rename that one, "
                 f'.withColumnRenamed("{DAY}", ...)'
             )
-        nested = [
-            field.name
-            for field in table.schema.fields
-            if isinstance(field.dataType, ArrayType | MapType | StructType)
-        ]
-        if self.format == "csv" and nested:
-            raise DeclarationError(
-                f"table '{table.name}': CSV cannot hold the nested column '{nested[0]}'; write "
-                "parquet or jsonl, or leave the column out"
-            )
+        if self.format != "csv":
+            return
+        for column in table.schema.fields:
+            if isinstance(column.dataType, ArrayType | MapType | StructType):
+                raise DeclarationError(
+                    f"table '{table.name}': CSV cannot hold the nested column '{column.name}'; "
+                    "write parquet or jsonl, or leave the column out"
+                )
+            if isinstance(column.dataType, BinaryType):
+                # Written as they are, the first that are no UTF-8 would end the stream.
+                raise DeclarationError(
+                    f"table '{table.name}': CSV cannot hold the bytes of column '{column.name}'; "
+                    f'write parquet or jsonl, or their text, F.base64("{column.name}")'
+                )
 
     def open(self, context: SinkContext) -> SinkWriter:
         """Complete what a killed writer had begun to rename."""

@@ -5,26 +5,29 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.dataset
 import pytest
 from deltalake import DeltaTable
+from pyspark.sql.types import StructType
 
-from rivermark import Table
+from rivermark import DeclarationError, Table
 from rivermark.lake.arrow_types import arrow_schema
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.model.rows import as_rows
 from rivermark.model.sink import SinkContext
-from rivermark.sinks import DeltaAppend, FileSink, PostgresAppend, Sink
+from rivermark.sinks import DeltaAppend, FileSink, PostgresAppend, Sink, WebhookSink
 from rivermark.sinks.undelivered import undelivered_of, waiting_in
 from tests.unit.sinks.conftest import connected, context
+from tests.web_service import serving
 
 EVERY: Final = Table(
     name="test/extremes",
@@ -94,7 +97,47 @@ def test_a_table_of_the_lake_holds_every_extreme(where: SinkContext) -> None:
 def test_lines_of_json_hold_every_extreme(where: SinkContext) -> None:
     written(FileSink(format="jsonl"), where)
     (file,) = Path(where.root).glob("exports/**/*.jsonl")
-    found = [json.loads(line, parse_float=Decimal) for line in file.read_text().split("\n")[:-1]]
+    check_objects(file.read_text().split("\n")[:-1])
+
+
+def test_a_web_service_gets_every_extreme(where: SinkContext) -> None:
+    with serving(lambda _: (204, b"")) as service:
+        written(WebhookSink(url=f"{service.url}/rows"), where)
+    check_objects([request.body for request in service.requests])
+    assert not [*waiting_in(Lake(where.root), undelivered_of(where.table))]
+
+
+def test_csv_files_hold_every_extreme_and_refuse_bytes_with_what_to_write(tmp_path: Path) -> None:
+    with pytest.raises(DeclarationError, match=r"bytes of column 'raw'.*F\.base64\(\"raw\"\)"):
+        FileSink(format="csv").check(EVERY)
+    sent = rows().drop_columns(["raw"])
+    table = Table(
+        name=EVERY.name,
+        schema=StructType([field for field in EVERY.schema.fields if field.name != "raw"]),
+        description=EVERY.description,
+    )
+    FileSink(format="csv").check(table)
+    where = context(Lake(str(tmp_path)), table)
+    writer = FileSink(format="csv").open(where)
+    writer.write(as_rows(sent), where.origin.batch(0))
+    writer.close()
+    (file,) = Path(where.root).glob("exports/**/*.csv")
+    # A text is in quotes, so that an empty one is told from none; nan is a number.
+    options = pyarrow.csv.ConvertOptions(
+        column_types=sent.schema,
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
+    within = pyarrow.csv.ParseOptions(newlines_in_values=True)
+    whole = pyarrow.csv.ReadOptions(block_size=2**23)
+    found = pyarrow.csv.read_csv(file, whole, within, options)
+    assert plain(found) == plain(sent)
+
+
+def check_objects(lines: Sequence[str | bytes]) -> None:
+    """Raise AssertionError where objects of JSON are not the rows, in their order."""
+    found = [json.loads(line, parse_float=Decimal) for line in lines]
     assert [row["id"] for row in found] == [*range(rows().num_rows)]
     for sent, row in zip(rows().to_pylist(), found, strict=True):
         assert {name: of_json(name, row[name]) for name in row} == {
