@@ -9,6 +9,7 @@ import io
 import json
 import math
 import struct
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -431,10 +432,17 @@ def test_columns_of_decoded_messages_are_typed_as_their_payloads_are(
         kind = Avro(schema=str(path))
         read = [payload_of(cast(Message, message(*each)), kind) for each in sent]
     assert [record is None for _, record in read] == [what == "bad" for _, what in sent]
-    wanted = frozenset(name.lower() for name in EVERYTHING.spellings())
+    check_columns_are_those_of_payloads(EVERYTHING, read)
+
+
+def check_columns_are_those_of_payloads(
+    contract: Contract, read: Sequence[tuple[str, Mapping[str, Any] | None]]
+) -> None:
+    """Raise AssertionError where a column that is cast differs from the one that is parsed."""
+    wanted = frozenset(name.lower() for name in contract.spellings())
     known = columns_of([record for _, record in read], wanted)
     lines = lines_of([payload for payload, _ in read], "json")
-    parser = ContractParser(EVERYTHING, ",")
+    parser = ContractParser(contract, ",")
     by_columns, by_payload = parser.parse(lines, known), parser.parse(lines)
     for name in by_payload.column_names:
         assert by_columns[name].equals(by_payload[name]), name
@@ -442,9 +450,116 @@ def test_columns_of_decoded_messages_are_typed_as_their_payloads_are(
 
 def message(record: dict[str, Any], what: str) -> Sent:
     """A message with a record, or with bytes that are none."""
-    value = b"\xff" if what == "bad" else binary(record, ANYTHING)
+    return sent_as(binary(record, ANYTHING), what)
+
+
+def sent_as(value: bytes, what: str) -> Sent:
+    """A value by itself, with a key or a header, or bytes that are no value."""
     named = b"12" if what == "key" else None
-    return Sent(value, named=named, headed=[("h", b"1.5")] if what == "header" else None)
+    headed = [("h", b"1.5")] if what == "header" else None
+    return Sent(b"\xff" if what == "bad" else value, named=named, headed=headed)
+
+
+SCALARS: dict[str, tuple[int, st.SearchStrategy[Any]]] = {
+    "f64": (descriptor_pb2.FieldDescriptorProto.TYPE_DOUBLE, SHARES),
+    "f32": (descriptor_pb2.FieldDescriptorProto.TYPE_FLOAT, st.floats(width=32)),
+    "i64": (descriptor_pb2.FieldDescriptorProto.TYPE_INT64, st.integers(-(2**63), 2**63 - 1)),
+    "u64": (descriptor_pb2.FieldDescriptorProto.TYPE_UINT64, st.integers(0, 2**64 - 1)),
+    "i32": (descriptor_pb2.FieldDescriptorProto.TYPE_SINT32, st.integers(-(2**31), 2**31 - 1)),
+    "flag": (descriptor_pb2.FieldDescriptorProto.TYPE_BOOL, st.booleans()),
+    "text": (descriptor_pb2.FieldDescriptorProto.TYPE_STRING, st.text()),
+    "mark": (descriptor_pb2.FieldDescriptorProto.TYPE_BYTES, st.binary()),
+    "way": (descriptor_pb2.FieldDescriptorProto.TYPE_ENUM, st.sampled_from([0, 1, 7, -1])),
+}
+"""The kinds of Protobuf's fields, and values of each; of an enumeration also some it has not."""
+VALUES = {name: values for name, (_, values) in SCALARS.items()}
+WITHIN = st.fixed_dictionaries({}, optional=VALUES)
+ALL_OF_PROTOBUF = st.fixed_dictionaries(
+    {},
+    optional=VALUES
+    | {f"o_{name}": values for name, values in VALUES.items()}
+    | {
+        "within": WITHIN,
+        "texts": st.lists(st.text(), max_size=2),
+        "many": st.lists(WITHIN, max_size=2),
+        "by_name": st.dictionaries(st.text(), st.integers(-(2**63), 2**63 - 1), max_size=2),
+    },
+)
+
+
+def file_of_all_kinds() -> descriptor_pb2.FileDescriptorProto:
+    """A message of proto3 with a field of each kind, plain, optional, repeated, and within one."""
+    kinds = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(name="all.proto", package="shop", syntax="proto3")
+    ways = file.enum_type.add(name="Way")
+    for number, name in enumerate(("IN", "OUT")):
+        ways.value.add(name=name, number=number)
+    whole, within = file.message_type.add(name="All"), file.message_type.add(name="Within")
+    number = 0
+
+    def add(name: str, kind: int, to: Any = whole, **options: Any) -> None:
+        nonlocal number
+        number += 1
+        if kind == kinds.TYPE_ENUM:
+            options["type_name"] = ".shop.Way"
+        to.field.add(
+            name=name, number=number, type=kind, **{"label": kinds.LABEL_OPTIONAL, **options}
+        )
+
+    for name, (kind, _) in SCALARS.items():
+        add(name, kind)
+        add(name, kind, within)
+        add(f"o_{name}", kind, proto3_optional=True, oneof_index=len(whole.oneof_decl))
+        whole.oneof_decl.add(name=f"_o_{name}")
+    repeated = {"label": kinds.LABEL_REPEATED}
+    add("within", kinds.TYPE_MESSAGE, type_name=".shop.Within")
+    add("texts", kinds.TYPE_STRING, **repeated)
+    add("many", kinds.TYPE_MESSAGE, type_name=".shop.Within", **repeated)
+    add("by_name", kinds.TYPE_MESSAGE, type_name=".shop.All.ByNameEntry", **repeated)
+    entry = whole.nested_type.add(name="ByNameEntry")
+    entry.options.map_entry = True
+    entry.field.add(name="key", number=1, type=kinds.TYPE_STRING, label=kinds.LABEL_OPTIONAL)
+    entry.field.add(name="value", number=2, type=kinds.TYPE_INT64, label=kinds.LABEL_OPTIONAL)
+    return file
+
+
+MADE = descriptor_pool.DescriptorPool()
+MADE.Add(file_of_all_kinds())
+ALL = message_factory.GetMessageClass(MADE.FindMessageTypeByName("shop.All"))
+ALL_KINDS = Contract(
+    fields=tuple(
+        Field(f"{name}_{n}", kind, (name,))
+        for name in (*SCALARS, "o_i64", "o_f64", "o_text", "within", "texts", "many", "by_name")
+        for n, kind in enumerate(TYPES)
+    )
+    + tuple(Field(f"by_broker_{n}", "long", (name,)) for n, name in enumerate(NAMES[4:]))
+)
+
+
+@given(
+    st.lists(
+        st.tuples(ALL_OF_PROTOBUF, st.sampled_from(["", "key", "header", "bad", "newer"])),
+        min_size=1,
+    )
+)
+def test_columns_of_protobuf_messages_are_typed_as_their_payloads_are(
+    sent: list[tuple[dict[str, Any], str]],
+) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "all.desc"
+        files = descriptor_pb2.FileDescriptorSet(file=[file_of_all_kinds()])
+        path.write_bytes(files.SerializeToString())
+        kind = Protobuf(descriptor=str(path), message="shop.All")
+        read = [payload_of(cast(Message, protobuf_message(*each)), kind) for each in sent]
+    assert [record is None for _, record in read] == [what == "bad" for _, what in sent]
+    check_columns_are_those_of_payloads(ALL_KINDS, read)
+
+
+def protobuf_message(record: dict[str, Any], what: str) -> Sent:
+    """A message with a record, with one of a newer descriptor, or with bytes that are none."""
+    value = ALL(**record).SerializeToString()
+    # Field 900 is a text.
+    return sent_as(value + (b"\xa2\x38\x01a" if what == "newer" else b""), what)
 
 
 def test_records_within_records_end_in_the_quarantine_and_not_the_process(tmp_path: Path) -> None:
