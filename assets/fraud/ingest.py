@@ -12,6 +12,9 @@ from rivermark.sources import FileSource
 
 FRAUD: Final = Domain("fraud", owners=("team:fraud",), first_day=date(2020, 1, 1))
 
+WEBHOOK: Final = "FRAUD_ALERTS"
+"""The variable of the environment that holds the URL of the web service that takes alerts."""
+
 LATENESS: Final = timedelta(seconds=30)
 """How far an event may lag behind the newest one. Alerts wait that long for what comes between."""
 

@@ -16,7 +16,7 @@ import typer
 from rivermark.cli.arguments import Home, Json
 from rivermark.cli.checks import BROKEN
 from rivermark.cli.console import err, grid, number, out, plain, print_json
-from rivermark.cli.demo_scene import LandedInput, Scene, scenes
+from rivermark.cli.demo_scene import LandedInput, Scene, scenes, serving
 from rivermark.cli.deployment import settings_for, topology
 from rivermark.cli.exit_codes import ExitCode
 from rivermark.cli.landing import local_landing
@@ -35,8 +35,6 @@ from rivermark.settings import Settings
 
 if TYPE_CHECKING:
     from rivermark.runtime.supervision.report import OnReport, Report
-
-NEXT_COMMANDS = 3
 
 
 @dataclass(frozen=True)
@@ -59,34 +57,40 @@ class DemoReport:
 def demo(as_json: Json = False, home: Home = None) -> None:
     """Let real taxi trips and temperature readings flow from files to published tables.
 
-    Needs no network and no services; takes a minute or two on two cores. A second run finds
-    everything done and adds nothing.
+    Needs no network: a web service that takes alerts runs on this machine, while the demo
+    does. Takes a minute on two cores. A second run finds everything done and adds nothing.
 
     JSON:
-        landed (what, files, rows, new_files), added, tables (rows by table), charts, page, seconds,
-        checks (at, stream, table, check, result, observed)
+        landed (what, files, rows, new_files), added, tables (rows by table), services, charts,
+        page, seconds, checks (at, stream, table, check, result, observed)
 
     Examples:
         rivermark demo
         rivermark demo --home scratch
     """
     began = time.monotonic()
-    settings, declared, parts = settings_for(home), topology(), scenes()
+    settings, parts = settings_for(home), scenes()
     landing = local_landing(settings)
     err().print(plain(f"home {settings.home}"))
     launch_ahead(settings, "short")
     landed = land_all(landing, parts)
     if not as_json:
         print_landed(landed)
-    streams = with_input(settings, declared)
     charts = settings.home / "charts"
-    # What came in is drawn, once, while other streams still run.
-    drawing = ThreadPoolExecutor(1, "drawing")
-    picture = partial(draw_inflow, settings, streams, charts / "rows_per_hour.svg")
-    inflow = cache(lambda: drawing.submit(picture))
-    report = flow(settings, declared, streams, parts, on_admitted=inflow)
+    with serving(parts) as heard_by_services:
+        # Imported here: declarations read the variables that name the services.
+        declared = topology()
+        streams = with_input(settings, declared)
+        # What came in is drawn, once, while other streams still run.
+        drawing = ThreadPoolExecutor(1, "drawing")
+        picture = partial(draw_inflow, settings, streams, charts / "rows_per_hour.svg")
+        inflow = cache(lambda: drawing.submit(picture))
+        report = flow(settings, declared, streams, parts, on_admitted=inflow)
+        said = heard_by_services()
     if not as_json:
         print_results(settings, declared, streams, parts, report.checked)
+        for sentence in said:
+            out().print(plain(sentence))
     with err().status("Drawing"):
         published = draw_results(settings, declared, charts / "published_results.svg")
         drawn = [inflow().result(), published]
@@ -99,6 +103,7 @@ def demo(as_json: Json = False, home: Home = None) -> None:
                 "landed": landed,
                 "added": report.added,
                 "tables": report.after,
+                "services": said,
                 "charts": drawn,
                 "page": page_path(settings),
                 "seconds": round(seconds, 3),
@@ -111,8 +116,8 @@ def demo(as_json: Json = False, home: Home = None) -> None:
         out().print(plain(f"dashboard: {page_path(settings)}"))
         for each in results:
             if not each.passed:
-                said = f"{each.result}: {each.stream} {each.check}: {each.observed}"
-                out().print(plain(said, "red" if each.result in BROKEN else ""))
+                result = f"{each.result}: {each.stream} {each.check}: {each.observed}"
+                out().print(plain(result, "red" if each.result in BROKEN else ""))
         passed = sum(each.passed for each in results)
         out().print(plain(f"{passed} of {len(results)} checks hold; {seconds:.0f} s"))
         out().print(plain(news(landed, report)))
@@ -268,8 +273,7 @@ def news(landed: Sequence[LandedInput], report: DemoReport) -> str:
 
 def print_next(parts: Mapping[str, Scene]) -> None:
     """The next commands to try."""
-    commands = [pair for scene in parts.values() for pair in scene.next_commands]
     table = grid("Next", ("command", "what it does"))
-    for command, what in commands[:NEXT_COMMANDS]:
+    for command, what in (pair for scene in parts.values() for pair in scene.next_commands):
         table.add_row(plain(command, "bold"), plain(what))
     out().print(table)

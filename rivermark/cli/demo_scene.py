@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -37,16 +39,30 @@ class Preview:
     oldest: bool = False
 
 
+@dataclass(frozen=True)
+class Served:
+    """A service of a scene while the demo runs.
+
+    `environment` are the variables by which declarations find it; `said` gives the sentences about
+    what it was asked or told, when the streams have ended.
+    """
+
+    environment: Mapping[str, str]
+    said: Callable[[], Sequence[str]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Scene:
     """The part of a domain in the demo.
 
     `land` puts its inputs below a local landing folder, each once however often it is called.
-    `checks` are its own, beside those that every stream has. `next_commands` are commands to try,
-    with what each does.
+    `serve` starts a service on this machine for as long as the demo runs, before the declarations
+    are imported. `checks` are its own, beside those that every stream has. `next_commands` are
+    commands to try, with what each does.
     """
 
     land: Callable[[Path], Sequence[LandedInput]]
+    serve: Callable[[], AbstractContextManager[Served]] | None = None
     checks: tuple[StreamCheck, ...] = ()
     previews: tuple[Preview, ...] = ()
     next_commands: tuple[tuple[str, str], ...] = field(default=())
@@ -64,3 +80,22 @@ def scenes() -> dict[str, Scene]:
             raise RivermarkError(f"{entry.value} is not a Scene but {type(scene).__name__}")
         loaded[entry.name] = scene
     return loaded
+
+
+@contextmanager
+def serving(parts: Mapping[str, Scene]) -> Iterator[Callable[[], list[str]]]:
+    """Run the services of the scenes for a block, which get the variables that name them.
+
+    Yields the function that tells what all of them have to say. A variable that is set already
+    stays as it is: somebody's own service is meant.
+    """
+    with ExitStack() as running:
+        served = [running.enter_context(scene.serve()) for scene in parts.values() if scene.serve]
+        before = dict(os.environ)
+        try:
+            for each in served:
+                os.environ.update({**each.environment, **before})
+            yield lambda: [sentence for each in served for sentence in each.said()]
+        finally:
+            for name in {name for each in served for name in each.environment} - before.keys():
+                del os.environ[name]

@@ -8,10 +8,10 @@ import dagster as dg
 from pyspark.sql import SparkSession
 
 from rivermark.dagster.completeness import day_checks
-from rivermark.dagster.days import Starts, day_check
+from rivermark.dagster.days import Starts, day_check, day_evaluated
 from rivermark.dagster.jobs.check_results import Evaluate, evaluated, every_result
 from rivermark.dagster.jobs.input_match import MATCH_CHECK, compared_streams, match_result
-from rivermark.dagster.jobs.names import by_days, progress_key, stem, table_key
+from rivermark.dagster.jobs.names import by_days, evaluated_by, progress_key, stem, table_key
 from rivermark.dagster.jobs.suites import (
     DAY_SUITE_CHECK,
     SUITE_CHECK,
@@ -42,8 +42,7 @@ def checks_of(topology: Topology, starts: Starts) -> list[dg.AssetChecksDefiniti
         retained = [c for s in streams for c in retention_checks(s)]
         definitions += [
             stream_checks("claims", group, [c for s in streams for c in checks_of_stream(s)]),
-            # Evaluated by maintenance each night.
-            stream_checks("versions", group, retained),
+            stream_checks("versions", group, retained, evaluated_by("upkeep", "each night")),
             *([stream_checks("completeness", group, complete)] if complete else ()),
             *day_checks(topology, group, starts),
             suite_checks(topology, group),
@@ -53,8 +52,13 @@ def checks_of(topology: Topology, starts: Starts) -> list[dg.AssetChecksDefiniti
     return definitions
 
 
-def stream_checks(kind: str, group: str, checks: Sequence[StreamCheck]) -> dg.AssetChecksDefinition:
-    """Checks of a group's streams as one operation, which starts no JVM."""
+def stream_checks(
+    kind: str, group: str, checks: Sequence[StreamCheck], when: str = ""
+) -> dg.AssetChecksDefinition:
+    """Checks of a group's streams as one operation, which starts no JVM.
+
+    `when` says what evaluates them, where the console does not.
+    """
     by_key = {dg.AssetCheckKey(table_key(check.table), check.name): check for check in checks}
 
     @dg.multi_asset_check(
@@ -63,7 +67,7 @@ def stream_checks(kind: str, group: str, checks: Sequence[StreamCheck]) -> dg.As
             dg.AssetCheckSpec(
                 name=key.name,
                 asset=key.asset_key,
-                description=check.description,
+                description=f"{check.description} {when}".rstrip(),
                 # In a run that also hosts the streams, they come first.
                 additional_deps=[progress_key(group)],
                 metadata={"stream": check.stream},
@@ -92,7 +96,8 @@ def suite_checks(topology: Topology, group: str) -> dg.AssetChecksDefinition:
                 dg.AssetCheckSpec(
                     name=SUITE_CHECK,
                     asset=table_key(table),
-                    description=f"The table meets the expectations of suite '{suite.name}'.",
+                    description=f"The table meets the expectations of suite '{suite.name}'. "
+                    + evaluated_by("suites", "and by the group's live run"),
                     additional_deps=[progress_key(group)],
                 ),
                 partial(suite_result, table=table, suite=suite),
@@ -116,7 +121,7 @@ def match_checks(topology: Topology, group: str) -> list[dg.AssetChecksDefinitio
                 asset=table_key(stream.tables[0]),
                 description=(
                     "A sample of closed days, computed again, has the count and the fingerprint "
-                    "of the rows that the stream's tables hold."
+                    f"of the rows that the stream's tables hold. {evaluated_by('suites')}"
                 ),
                 additional_deps=[progress_key(group)],
                 metadata={"stream": stream.name},
@@ -165,7 +170,7 @@ def _suite_of_a_day(
     def results(platform: SettingsResource, days: Sequence[date]) -> list[dg.AssetCheckResult]:
         return suite_results_of_days(platform.settings(), table, suite, days)
 
-    description = f"The rows of the day meet suite '{suite.name}'."
+    description = f"The rows of the day meet suite '{suite.name}'. {day_evaluated()}"
     return day_check(stream, table, starts, DAY_SUITE_CHECK, description, results)
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 
 import dagster as dg
 
-from rivermark.dagster.days import Starts, day_check
+from rivermark.dagster.days import Starts, day_check, day_evaluated
 from rivermark.dagster.jobs.check_results import asset_check_result, unanswered
 from rivermark.dagster.jobs.dashboard import (
     DASHBOARD,
@@ -161,5 +161,7 @@ def _day_check(topology: Topology, stream: Stream, starts: Starts) -> dg.AssetCh
         of_days = derived_days(platform.settings(), topology, stream, days[0], days[-1])
         return [asset_check_result(table, result_of_day(day)) for day in of_days]
 
-    description = "The day is over, its sources add up, lack no hour, no late row."
+    description = (
+        f"The day is over, its sources add up, lack no hour, no late row. {day_evaluated()}"
+    )
     return day_check(stream, table, starts, DAY_COMPLETE, description, results)

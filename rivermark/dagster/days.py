@@ -2,12 +2,12 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 
 import dagster as dg
 
 from rivermark.dagster.jobs.events import evaluation
-from rivermark.dagster.jobs.names import by_days, table_key
+from rivermark.dagster.jobs.names import by_days, evaluated_by, table_key
 from rivermark.dagster.resources.settings import SettingsResource
 from rivermark.model.stream import AnyStream
 from rivermark.model.table import Daily, Table, days_between
@@ -17,6 +17,8 @@ from rivermark.settings import Settings
 
 EvaluateDays = Callable[[SettingsResource, Sequence[date]], Sequence[dg.AssetCheckResult]]
 """The results of some days, in their order; one alone where there is no table."""
+MONTH = timedelta(days=30)
+"""What is shown of tables that have never had a row."""
 Starts = Mapping[str, date]
 """The day with which the partitions of a table begin, by its name."""
 
@@ -73,12 +75,18 @@ def day_check(
         )(check_days)
 
 
+def day_evaluated() -> str:
+    """Sentence for the checks of days."""
+    return evaluated_by("dashboard", "each hour, and by the run of Dagster that wrote the day")
+
+
 def starts_of(topology: Topology, settings: Settings) -> Starts:
     """The first days of all tables by days: the first on which a run has seen rows.
 
     A table may hold the days of years from its declared first day on, of which a page would show
-    thousands without rows. Tables of a group with one declared day begin together: an operation
-    has the same partitions for all of its tables, and days of two zones depend on each other.
+    thousands without rows; where no run has seen any, the newest month is shown. Tables of a group
+    with one declared day begin together: an operation has the same partitions for all of its
+    tables, and days of two zones depend on each other.
     """
     together: dict[tuple[str, date], list[tuple[str, date | None]]] = {}
     known = ClosedDays(settings.lake(), settings.state)
@@ -88,10 +96,11 @@ def starts_of(topology: Topology, settings: Settings) -> Starts:
                 key = (stream.group, table.days.start)
                 together.setdefault(key, []).append((table.name, known.first(stream.name)))
     starts: dict[str, date] = {}
+    today = datetime.now(UTC).date()
     for (_, declared), tables in together.items():
         # A row of the future makes no bar that begins there.
-        seen = [min(day, datetime.now(UTC).date()) for _, day in tables if day is not None]
-        start = max(declared, min(seen, default=declared))
+        seen = [min(day, today) for _, day in tables if day is not None]
+        start = max(declared, min(seen, default=today - MONTH))
         starts |= {name: start for name, _ in tables}
     return starts
 

@@ -82,6 +82,7 @@ def table_spec(
             "days": f"days of {table.days.zone} by {table.days.column}" if table.days else "none",
             **lineage_metadata(stream, table, known),
             **sinks(stream, table),
+            **restart(stream),
             **code_references(stream),
         },
     ).with_io_manager_key(TABLES)
@@ -107,6 +108,17 @@ def sinks(stream: AnyStream, table: Table) -> dict[str, str]:
     if others:
         described["sinks"] = "; ".join(sink.described() for sink in others)
     return described
+
+
+def restart(stream: AnyStream) -> dict[str, str]:
+    """The declared restart strategy; nothing where the usual one counts."""
+    strategy = stream.restart
+    if strategy is None:
+        return {}
+    # What it was declared with; where that was stands beside it.
+    values = {name: value for name, value in vars(strategy).items() if name[0] != "_"}
+    words = ", ".join(f"{name} {value}" for name, value in values.items())
+    return {"restart": f"{type(strategy).__name__}: {words}".removesuffix(": ")}
 
 
 def progress_spec(topology: Topology, group: str) -> dg.AssetSpec:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 from assets.readings.ingest import SENSOR_READINGS, SMOKE_LEVELS, TEMPERATURES, THRESHOLDS
 from assets.samples import SAMPLES
 from rivermark.cli.demo_scene import LandedInput, Scene
-from rivermark.testing.landing.once import copy_once, land_parts_once
-from simulator.demo_day import DemoDay
+from rivermark.testing.landing.once import copy_once
+from simulator.demo_feeds import land_generated
+from simulator.feeds import Feed
 from simulator.readings.feeds import sensor_feeds
+from simulator.readings.loggers import land_loggers
 from simulator.readings.world import SensorWorld
 
-GENERATED: Final = (SENSOR_READINGS, SMOKE_LEVELS, THRESHOLDS)
+GENERATED: Final = {
+    SENSOR_READINGS: "generated sensors: some readings late, lost or sent twice",
+    SMOKE_LEVELS: "generated smoke levels",
+    THRESHOLDS: "generated thresholds",
+}
 LENGTH: Final = timedelta(minutes=5)
 FILE_SPAN: Final = timedelta(seconds=15)
 
@@ -30,7 +36,8 @@ def land(landing: Path) -> list[LandedInput]:
 
     Thresholds and smoke levels of those minutes land too: alerts are made of them.
     """
-    return [*_land_recorded(landing), *_land_generated(landing)]
+    generated = land_generated(landing, GENERATED, feeds, FILE_SPAN)
+    return [*_land_recorded(landing), *generated, *land_loggers(landing)]
 
 
 def _land_recorded(landing: Path) -> Iterator[LandedInput]:
@@ -39,17 +46,10 @@ def _land_recorded(landing: Path) -> Iterator[LandedInput]:
         yield LandedInput(what, 1, rows, int(new))
 
 
-def _land_generated(landing: Path) -> Iterator[LandedInput]:
-    folders = [landing / ingest.source.name for ingest in GENERATED]
-    of_day = DemoDay.of(folders, "generated", datetime.now(UTC))
-    readings, *controls = sensor_feeds(SensorWorld(), of_day.noon, LENGTH, controls=True)
-    for feed in (*controls, readings):
-        lines = (feed.lines(parcel) for parcel in feed.parcels(FILE_SPAN))
-        done = land_parts_once(landing / feed.ingest.source.name, of_day.stem, lines)
-        what = f"generated {feed.ingest.name.partition('/')[2].replace('_', ' ')}"
-        if feed is readings:
-            what = "generated sensors: some readings late, lost or sent twice"
-        yield LandedInput(what, done.files, done.rows, done.new_files)
+def feeds(beginning: datetime) -> list[Feed]:
+    """Thresholds and smoke levels, then readings: alerts are made of all of them."""
+    readings, *controls = sensor_feeds(SensorWorld(), beginning, LENGTH, controls=True)
+    return [*controls, readings]
 
 
 SCENE: Final = Scene(land=land)

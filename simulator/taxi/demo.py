@@ -12,7 +12,10 @@ from typing import Any, Final
 from assets.samples import SAMPLES
 from assets.taxi.ingest import FARE_EVENTS, LATENESS, RIDE_EVENTS, TRIP_EVENTS
 from assets.taxi.tips import HOURLY_WINNERS
+from assets.taxi.trips.debs import DEBS_TRIPS
 from assets.taxi.trips.ingest import TRIP_RECORDS
+from assets.taxi.trips.passenger_counts import PASSENGER_COUNTS
+from assets.taxi.trips.seaborn import SEABORN_TRIPS
 from assets.taxi.trips.zone_hours import ZONE_HOURS
 from rivermark.cli.demo_scene import LandedInput, Preview, Scene
 from rivermark.cli.show import newest_rows
@@ -45,6 +48,12 @@ RECORDED: Final = {
     "green_tripdata_2024-01_first2000.parquet": ("TLC green trips, January 2024", 2_000),
     "yellow_tripdata_2025-02_sample5000.parquet": ("TLC yellow trips, February 2025", 5_000),
 }
+OTHERS: Final = {
+    DEBS_TRIPS: ("tlc/debs2015_trips_2013-01-01_first1000.csv", "TLC trips of 2013 (DEBS)", 1_000),
+    SEABORN_TRIPS: ("tlc/seaborn_taxis_2019-03_first1000.csv.gz", "seaborn's TLC trips", 1_000),
+    PASSENGER_COUNTS: ("nab/nyc_taxi.csv.gz", "NAB, passengers of all yellow taxis", 10_320),
+}
+"""Samples that other ingests than that of trip records read: file, in words, rows."""
 REPLAYED: Final = SAMPLES / "tlc" / "green_tripdata_2024-01_first2000.parquet"
 """The oldest sample, so that a person may replay the newer one after it: a stream goes forwards."""
 REPLAYED_UNTIL: Final = datetime(2024, 1, 2, 20, tzinfo=UTC)
@@ -75,6 +84,9 @@ def _send(landing: Path) -> Iterator[LandedInput]:
 def _land_records(landing: Path) -> Iterator[LandedInput]:
     for name, (what, rows) in RECORDED.items():
         new = copy_once(SAMPLES / "tlc" / name, landing / TRIP_RECORDS.source.name)
+        yield LandedInput(what, 1, rows, int(new))
+    for ingest, (name, what, rows) in OTHERS.items():
+        new = copy_once(SAMPLES / name, landing / ingest.source.name)
         yield LandedInput(what, 1, rows, int(new))
 
 

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from dagster._core.definitions.freshness import TimeWindowFreshnessPolicy
 from assets.ads.streams import campaigns_at, streams_with
 from assets.topology import TOPOLOGY
 from rivermark import Ingest, Stream, Table, Topology
+from rivermark.dagster.days import MONTH, starts_of
+from rivermark.dagster.jobs.names import table_key
 from rivermark.dagster.specs import (
     COMMON_COLUMNS,
     DUMP_FRESH,
@@ -23,6 +25,8 @@ from rivermark.dagster.specs import (
     landing_spec,
     table_spec,
 )
+from rivermark.monitor.checks.registry import checks_of_stream
+from rivermark.monitor.completeness.checks import completeness_checks
 from rivermark.runtime.checkpoint.closed_days import ClosedDays
 from rivermark.runtime.supervision.lineage_record import LineageRecord
 from rivermark.runtime.supervision.state_file import write
@@ -281,6 +285,60 @@ def test_bars_of_days_begin_with_the_first_day_of_rows(tmp_path: Path) -> None:
         "taxi/local": "2026-03-10",
         "taxi/daily": "2026-03-02",
     }
+
+
+def test_the_bar_of_a_group_that_never_ran_is_a_month_long(tmp_path: Path) -> None:
+    """Its declared day may be years ago: 2,527 grey days (issue 25, clause 9)."""
+    hourly = SMALL.named("taxi/hourly").tables[0]
+    today = datetime.now(UTC).date()
+
+    starts = starts_of(SMALL, Settings(home=tmp_path))
+
+    assert starts[hourly.name] in (today - MONTH, today - MONTH - timedelta(days=1))
+    assert max(starts.values()) <= today
+
+
+def test_a_check_that_the_console_leaves_alone_says_what_evaluates_it(
+    defs: dg.Definitions,
+) -> None:
+    """Dagster says 'Not Evaluated' of it after a demo, and nothing else."""
+    by_console = {
+        dg.AssetCheckKey(table_key(check.table), check.name)
+        for stream in SMALL.streams
+        for check in (*checks_of_stream(stream), *completeness_checks(SMALL, stream))
+    }
+    graph = defs.resolve_asset_graph()
+    jobs = {job.name for job in defs.resolve_all_job_defs()}
+
+    left = {
+        key.name: graph.get(key).description or "" for key in graph.asset_check_keys - by_console
+    }
+
+    assert set(left) == {
+        "meets_expectations",
+        "day_meets_expectations",
+        "day_is_complete",
+        "days_match_their_inputs",
+        "versions_are_readable",
+    }
+    for description in left.values():
+        told = re.search(r"Evaluated by the job `(\w+)`", description)
+        assert told, description
+        assert told[1] in jobs
+
+
+def test_the_page_of_a_table_shows_a_declared_restart_strategy(tmp_path: Path) -> None:
+    table = TOPOLOGY.named("fraud/tried_out_cards").tables[0]
+    specs = [
+        table_spec(TOPOLOGY, TOPOLOGY.named(name), TOPOLOGY.named(name).tables[0], tmp_path)
+        for name in ("fraud/tried_out_cards", "taxi/driver_tips")
+    ]
+
+    assert specs[0].metadata["restart"] == (
+        "GrowingDelay: first 0:00:01, factor 4, longest 0:00:30, attempts 8, reset_after 0:10:00"
+    )
+    assert "restart" not in specs[1].metadata, "the usual one"
+    assert "FRAUD_ALERTS names no web service" in table.description
 
 
 def test_n065_no_operation_mixes_days_of_two_kinds(defs: dg.Definitions) -> None:

@@ -27,7 +27,7 @@ from tests.oracles.shop import (
     write,
     write_join,
 )
-from tests.platform.conftest import definitions_in, failure, tick
+from tests.platform.conftest import definitions_in, failure, note_rows_since_the_first_day, tick
 
 pytestmark = pytest.mark.platform
 
@@ -164,6 +164,7 @@ def test_one_day_is_asked_for_by_its_partition(
     tmp_path: Path, instance: dg.DagsterInstance, settings: Settings
 ) -> None:
     write_join(settings, write(settings, ORDERS, sent(1)), write(settings, PAYMENTS, sent(1)))
+    note_rows_since_the_first_day(SHOP, tmp_path)
     defs = definitions_in(SHOP, tmp_path)
     job = defs.resolve_implicit_global_asset_job_def().get_subset(
         asset_selection=set(), asset_check_selection={PAID_DAY}
@@ -186,6 +187,7 @@ def test_n074_each_day_of_a_range_is_told_apart(
     tmp_path: Path, instance: dg.DagsterInstance, settings: Settings
 ) -> None:
     write_join(settings, write(settings, ORDERS, sent(3)), write(settings, PAYMENTS, sent(3)))
+    note_rows_since_the_first_day(SHOP, tmp_path)
     job = day_check_job(definitions_in(SHOP, tmp_path))
     days = [str(day) for day in (FIRST, SECOND, THIRD)]
 

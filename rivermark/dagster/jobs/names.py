@@ -50,6 +50,11 @@ def prefixed(name: str) -> str:
     return "_".join(filter(None, (*_prefixes, name)))
 
 
+def evaluated_by(job: str, further: str = "") -> str:
+    """Sentence for a check that the console leaves alone: Dagster says no more than that it is."""
+    return f"Evaluated by the job `{prefixed(job)}`{f', {further}' if further else ''}."
+
+
 def asset_key(parts: Sequence[str]) -> dg.AssetKey:
     """The key of an asset of that path."""
     return dg.AssetKey([*filter(None, _prefixes), *parts])

@@ -1,10 +1,13 @@
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from rivermark.cli.demo import DemoReport, news, when_admitted, with_input
-from rivermark.cli.demo_scene import LandedInput, Scene, scenes
+from rivermark.cli.demo_scene import LandedInput, Scene, Served, scenes, serving
 from rivermark.model.errors import RivermarkError
 from rivermark.monitor.charts import rows_per_hour
 from rivermark.runtime.supervision.report import Report
@@ -82,9 +85,20 @@ def test_a_scene_that_is_none_is_named(
         scenes()
 
 
-def test_the_installed_scenes_are_those_of_both_domains() -> None:
-    found = scenes()
+def test_a_scene_s_service_is_named_by_the_environment_while_the_demo_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("DEMO_KNOWN", "somebody's own")
+    monkeypatch.delenv("DEMO_SERVICE", raising=False)
 
-    assert list(found) == ["readings", "taxi"]
-    assert all(isinstance(scene, Scene) for scene in found.values())
-    assert len([c for scene in found.values() for c in scene.next_commands]) >= 3
+    @contextmanager
+    def serve() -> Iterator[Served]:
+        yield Served({"DEMO_SERVICE": "http://127.0.0.1:1", "DEMO_KNOWN": "ours"}, lambda: ["3"])
+
+    parts = {"a": Scene(land=lambda _: (), serve=serve), "b": Scene(land=lambda _: ())}
+    with serving(parts) as said:
+        assert os.environ["DEMO_SERVICE"] == "http://127.0.0.1:1"
+        assert os.environ["DEMO_KNOWN"] == "somebody's own"
+        assert said() == ["3"]
+    assert "DEMO_SERVICE" not in os.environ
+    assert os.environ["DEMO_KNOWN"] == "somebody's own"

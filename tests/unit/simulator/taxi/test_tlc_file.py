@@ -5,13 +5,14 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from assets.samples import SAMPLES as DEMO_SAMPLES
 from simulator.taxi.tlc_file import UnknownTripLayout, read_trips
 
 SAMPLES = Path(__file__).parents[3] / "data" / "tlc"
 GREEN = SAMPLES / "green_tripdata_2024-01_first2000.parquet"
 YELLOW = SAMPLES / "yellow_tripdata_2025-02_sample5000.parquet"
 TEN_A_MONTH = SAMPLES / "gx_yellow_10_per_month.csv"
-DEBS = SAMPLES / "debs2015_trips_2013-01-01_first1000.csv"
+DEBS = DEMO_SAMPLES / "tlc" / "debs2015_trips_2013-01-01_first1000.csv"
 
 LINE = "2019-01-03 08:49:57,2019-01-03 09:09:10,1,236,87,22.0,2.0,24.8"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from assets.samples import SAMPLES as DEMO_SAMPLES
 from assets.taxi.trips.debs import DEBS_TRIPS
 from assets.taxi.trips.ingest import TRIP_RECORDS
 from assets.taxi.trips.passenger_counts import PASSENGER_COUNTS
@@ -29,7 +30,7 @@ collect_ignore = [] if PUBLIC_DATA else ["test_whole_files.py"]
 OTHERS = (DEBS_TRIPS, SEABORN_TRIPS, PASSENGER_COUNTS)
 OF_RECORDS = tuple(stream for stream in STREAMS if stream not in OTHERS)
 
-DEBS = "debs2015_trips_2013-01-01_first1000.csv"
+DEBS = DEMO_SAMPLES / "tlc" / "debs2015_trips_2013-01-01_first1000.csv"
 
 # As in the Numenta Anomaly Benchmark's file; the buckets of 01:00 and 01:30 hold two hours each.
 NIGHT = [
@@ -57,7 +58,7 @@ def published(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.fixture(scope="session")
 def others(published: Published) -> Published:
     """The lake, with the other files of the domain too."""
-    copy(SAMPLES / DEBS, published.landing.parent / "debs" / DEBS)
+    copy(DEBS, published.landing.parent / "debs" / DEBS.name)
     land(published.landing.parent / "passengers" / "counts.csv", NIGHT)
     published.drain("others", OTHERS)
     return published

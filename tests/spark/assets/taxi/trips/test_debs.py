@@ -7,14 +7,13 @@ import csv
 import pytest
 
 from tests.spark.assets.taxi.trips.conftest import DEBS
-from tests.spark.assets.taxi.trips.made_files import SAMPLES
 from tests.spark.assets.taxi.trips.published import Published
 
 pytestmark = pytest.mark.long
 
 
 def test_b086_rides_with_an_end_outside_the_box_are_set_aside(others: Published) -> None:
-    with (SAMPLES / DEBS).open(newline="") as file:
+    with DEBS.open(newline="") as file:
         lines = list(csv.reader(file))
     inside = {
         number
@@ -31,7 +30,7 @@ def test_b086_rides_with_an_end_outside_the_box_are_set_aside(others: Published)
 
 
 def test_a_headerless_line_is_read_in_the_declared_order(others: Published) -> None:
-    with (SAMPLES / DEBS).open(newline="") as file:
+    with DEBS.open(newline="") as file:
         first = next(csv.reader(file))
     (row,) = others.rows("taxi/debs_trips", _row=1)
 
