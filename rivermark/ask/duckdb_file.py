@@ -86,7 +86,7 @@ def write_views(
         WrongUse: The lake is not on this machine's disks, or the file cannot be written there.
     """
     if not is_local(lake.root):
-        raise WrongUse(f"{lake.root} is no folder: ask its tables by `rivermark sql`")
+        raise WrongUse(f"{lake.root} is not a local folder: query its tables with `rivermark sql`")
     check_place(file)
     shown, left_out = [], {}
     with replacing(file) as draft, duckdb.connect(str(draft)) as engine:
@@ -128,9 +128,9 @@ def _write_view(
 
 def _check_files(delta: DeltaTable, folder: Path) -> None:
     if delta.metadata().partition_columns:
-        raise RivermarkError("partitioned: ask it by `rivermark sql`")
+        raise RivermarkError("partitioned: query it with `rivermark sql`")
     if not any(folder.glob("*.parquet")):
-        raise RivermarkError("no rows yet: write the file again when there are")
+        raise RivermarkError("no rows yet: write the file again once it has some")
 
 
 def _columns(

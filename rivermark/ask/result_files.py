@@ -38,7 +38,7 @@ def write_rows(path: Path, batches: pa.RecordBatchReader, as_json: AsJson) -> in
     }
     if path.suffix not in writers:
         raise WrongUse(
-            f"{path}: a result is written as {', '.join(writers)}; choose such an ending"
+            f"{path}: a result can be written as {', '.join(writers)}; choose one of these endings"
         )
     check_place(path)
     with replacing(path) as draft, draft.open("wb") as file:
@@ -50,7 +50,7 @@ def check_place(file: Path) -> None:
     place = next(each for each in file.absolute().parents if each.exists())
     if file.is_dir() or not place.is_dir() or not os.access(place, os.W_OK):
         what = file if file.is_dir() else place
-        raise WrongUse(f"{file} cannot be written: {what} is no place for it; name another file")
+        raise WrongUse(f"{file} cannot be written: {what} cannot hold it; name another file")
 
 
 def csv_rows(file: BinaryIO, batches: pa.RecordBatchReader, as_json: AsJson) -> int:

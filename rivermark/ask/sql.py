@@ -125,11 +125,11 @@ def _tables_named(engine: duckdb.DuckDBPyConnection, sql: str) -> list[tuple[str
     try:
         kinds = [each.type for each in engine.extract_statements(sql)]
     except duckdb.Error as error:
-        raise WrongUse(f"this is no SQL: {one_line(error)}") from None
+        raise WrongUse(f"this is not valid SQL: {one_line(error)}") from None
     if kinds != [duckdb.StatementType.SELECT]:
         raise WrongUse(
-            "one query is asked for at a time, and tables are never written to: begin with SELECT, "
-            "FROM, WITH, DESCRIBE or SUMMARIZE, and write no ';' between two"
+            "write one query that only reads, since tables are never written to: begin with "
+            "SELECT, FROM, WITH, DESCRIBE or SUMMARIZE, and leave out any ';'"
         )
     ((serialized,),) = engine.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql]).fetchall()
     tree = json.loads(serialized)

@@ -28,8 +28,8 @@ def check_replaceable(stream: Stream) -> None:
         for sink in sinks_of(output):
             if sink.on_replace == "refuses":
                 raise RivermarkError(
-                    f"'{output.table.name}' is also written to {sink.target}, where days cannot be "
-                    "replaced: rehearse instead, and correct the target yourself"
+                    f"'{output.table.name}' is also written to {sink.target}, where days "
+                    "cannot be replaced: use --dry-run, and correct the target yourself"
                 )
 
 

@@ -63,8 +63,8 @@ class Order:
         check_range(self.first, self.last)
         if self.stream.days is None:
             raise RivermarkError(
-                f"'{self.stream.name}' is not kept by days: it cannot be recomputed by day; "
-                f"to fill its tables again: rivermark reset {self.stream.name}"
+                f"'{self.stream.name}' has no days, so it cannot be recomputed by day; to fill "
+                f"its tables again: rivermark reset {self.stream.name}"
             )
 
     @property

@@ -81,7 +81,9 @@ class Request:
         if foreign:
             raise WrongUse(f"{does}: leave out {', '.join(foreign)}")
         if self.way == "undo" and not self.undo_id:
-            raise WrongUse("which reprocessing? `rivermark reprocess --list` has their ids")
+            raise WrongUse(
+                "no reprocessing was named: `rivermark reprocess --list` shows their ids"
+            )
 
 
 @dataclass
@@ -101,8 +103,9 @@ def derived(stream: AnyStream) -> Stream:
     """The stream, if it can be recomputed from its inputs; WrongUse for an ingest."""
     if isinstance(stream, Ingest):
         raise WrongUse(
-            f"'{stream.name}' admits rows from outside and has no inputs to compute it from; "
-            f"to read its source again: rivermark reset {stream.name} --with-tables"
+            f"'{stream.name}' admits rows from outside and has no inputs from which it could "
+            f"be recomputed; to read its source again: rivermark reset {stream.name} "
+            "--with-tables"
         )
     return stream
 
@@ -120,7 +123,9 @@ def reprocess(context: BackfillContext, request: Request) -> Outcome:
         done = undo(settings, request.stream, name, run_id=context.run_id, spark=context.spark)
         return _followed(context, request, done)
     if request.first is None:
-        raise WrongUse("which days? give the first one, like 2020-01-01 (and the last one)")
+        raise WrongUse(
+            "no day was given: give the first one, like 2020-01-01 (and, if you like, the last one)"
+        )
     check_tables(request.as_of, inputs_of(request.stream))
     order = recompute.Order(
         stream=request.stream,

@@ -137,7 +137,7 @@ def _split_now(source: SourceReader, ingest: Ingest, ledger: dict[str, Any]) -> 
     split = source.current(name)
     if split is None:
         raise RivermarkError(
-            f"{ingest.source.unit} '{name}' is not at its source any more, or can never change; "
+            f"{ingest.source.unit} '{name}' is no longer at its source, or can never change; "
             "nothing was changed"
         )
     if not isinstance(split, Split) or split.status != "ready":

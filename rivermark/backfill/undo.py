@@ -155,8 +155,8 @@ def check_undoable(
     table, path = made.table, lake.path(made.table)
     if made.output.updates_rows:
         raise RivermarkError(
-            f"table '{table.name}' keeps the latest row of each key: merged rows cannot be taken "
-            "out again; reprocess its days instead"
+            f"table '{table.name}' keeps the latest row of each key, and merged rows cannot be "
+            "taken out again; reprocess its days instead"
         )
     if not readable(lake, table, made.before):
         raise VersionNotAvailable(
@@ -177,7 +177,8 @@ def check_undoable(
     else:
         advice = "by new rows; recompute them instead"
     raise RivermarkError(
-        f"table '{table.name}': its days {days} were changed since {since.sentence()}, {advice}"
+        f"table '{table.name}': its days {days} have been changed since {since.sentence()}, "
+        f"{advice}"
     )
 
 

@@ -39,7 +39,7 @@ def what_if(
 def altered(stream: Stream, changes: Mapping[str, str]) -> Stream:
     """The stream with other parameters or another build; texts are parsed, nothing is evaluated."""
     if not changes:
-        raise WrongUse(f"nothing was changed: give {_choices(stream)}")
+        raise WrongUse(f"nothing to compare: give {_choices(stream)}")
     values = dict(stream.parameters)
     build = stream.build
     for name, text in changes.items():

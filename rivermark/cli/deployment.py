@@ -87,7 +87,7 @@ def _of_project(folder: Path) -> EntryPoint | None:
     try:
         named = tomllib.loads(file.read_text()).get("tool", {}).get("rivermark", {})
     except ValueError as error:
-        raise RivermarkError(f"{file} is no TOML: {error}") from error
+        raise RivermarkError(f"{file} is not valid TOML: {error}") from error
     if "topology" not in named:
         return None
     sys.path.insert(0, str(folder))
@@ -189,7 +189,9 @@ def suited(
     that was named, while a group just goes without it. Raises WrongUse where nothing is said.
     """
     if not names and not groups:
-        raise WrongUse("which stream? `rivermark status` lists them; give names, or --group GROUP")
+        raise WrongUse(
+            "no stream was named: `rivermark status` lists them; give names, or --group GROUP"
+        )
     chosen, unfit = [], None
     for stream in selected(topology, names or (), groups or ()):
         try:

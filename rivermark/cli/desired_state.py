@@ -93,7 +93,7 @@ def set_desired(
     Raises WrongUse without a group; UnknownStream lists the groups.
     """
     if not groups:
-        raise WrongUse("which group? `rivermark status` lists them")
+        raise WrongUse("no group was named: `rivermark status` lists them")
     declared = topology()
     for name in groups:
         _check_group(declared, name)
@@ -120,6 +120,7 @@ def _check_group(declared: Topology, name: str) -> None:
     stream = next((each for each in declared.streams if each.name == name), None)
     if stream is not None:
         raise WrongUse(
-            f"'{name}' is a stream; a whole group is paused and resumed: its is '{stream.group}'"
+            f"'{name}' is a stream, but only whole groups are paused and resumed; its group is "
+            f"'{stream.group}'"
         )
     declared.group(name)

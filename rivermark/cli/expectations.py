@@ -30,8 +30,8 @@ def expectations(table: TableName, as_json: Json = False, home: Home = None) -> 
     suites = {of.name: suite for of, suite in suites_of(stream)} if stream else {}
     if table not in suites:
         raise RivermarkError(
-            f"'{table}' has no suite: published and admitted tables have; there are: "
-            f"{', '.join(sorted(suites))}"
+            f"'{table}' has no suite, since only published and admitted tables have one; there "
+            f"are: {', '.join(sorted(suites))}"
         )
     if as_json:
         print_json(to_great_expectations(suites[table], declared.table(table).schema))

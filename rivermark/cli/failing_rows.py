@@ -95,8 +95,8 @@ def _refused(lake: Lake, table: Table) -> DeltaTable:
         return delta_table(lake.staged(table))
     except TableNotFoundError:
         raise RivermarkError(
-            f"no row of '{table.name}' is refused: its last bounded run published what it had, "
-            "or none has run"
+            f"no row of '{table.name}' is refused: its last bounded run published all rows, or "
+            "there has been none"
         ) from None
 
 

@@ -23,8 +23,8 @@ def local_landing(settings: Settings) -> Path:
     """The landing root; RivermarkError where it is no folder of this machine."""
     if not is_local(settings.landing_root):
         raise RivermarkError(
-            f"{settings.landing_root} is no local folder, and this command writes files to one; "
-            "give it a home of its own: --home FOLDER"
+            f"{settings.landing_root} is not a local folder, but this command writes files to "
+            "one; choose another home: --home FOLDER"
         )
     return Path(settings.landing_root)
 

@@ -50,7 +50,7 @@ def upkeep(
         _show(done, settings.promise_days, dry_run=dry_run)
     failed = [f"table '{kept.table}': {kept.failed}" for kept in done if kept.failed]
     if failed:
-        raise RivermarkError(f"not looked after: {'; '.join(failed)}")
+        raise RivermarkError(f"not maintained: {'; '.join(failed)}")
 
 
 def _show(done: Sequence[MaintenanceResult], days: float, *, dry_run: bool) -> None:

@@ -70,13 +70,16 @@ def replay_ingest(
     names = ", ".join(ingest.name for ingest in ingests)
     if undo is not None:
         if len(ingests) > 1 or first or last or lateness or replacing:
-            raise WrongUse("--undo takes the id of one ingest's replacement, and nothing beside it")
+            raise WrongUse("--undo takes the id of one replacement and no other option")
         with backfill(settings_for(home), declared, f"Putting back rows of {names}") as context:
             put_back, downstream = undo_replacement(context, ingests[0], undo)
         _print_done(put_back, downstream, as_json=as_json)
         return
     if first is None:
-        raise WrongUse("which days? give the first one: --from 2020-01-01 (and --to, the last one)")
+        raise WrongUse(
+            "no day was given: give the first one, --from 2020-01-01 (and, if you "
+            "like, the last one, --to)"
+        )
     days = parse_day(first), parse_day(last or first)
     with backfill(settings_for(home), declared, f"Replaying {names}") as context:
         replayed, failed = attempted(

@@ -89,12 +89,12 @@ def reprocess(
     ways += ["rehearse"] if dry_run or rehearse else []
     if listed:
         if ways or first or last or as_of or follow or wait:
-            raise WrongUse("--list computes nothing: only streams and --json go with it")
+            raise WrongUse("--list computes nothing: give only streams and --json with it")
         names = [s.name for s in selected(topology(), streams or (), group or ())]
         print_register(settings.lake(), names if streams or group else (), as_json=as_json)
         return
     if len(ways) > 1:
-        raise WrongUse("--dry-run, --what-if, --undo: one of them, as each is a way to run")
+        raise WrongUse("--dry-run, --what-if and --undo exclude one another; give one of them")
     # Here, because Spark's modules are slow to import and `--help` needs none of them.
     from rivermark.backfill import reprocess as library
     from rivermark.backfill.as_of import parse_as_of, parse_day
@@ -115,7 +115,7 @@ def reprocess(
         for stream in suited(declared, streams, group, library.derived)
     ]
     if undo is not None and len(requests) > 1:
-        raise WrongUse("--undo restores one stream: that of the reprocessing")
+        raise WrongUse("--undo restores one stream, that of the reprocessing; name no other")
     with backfill(settings, declared, "Reprocessing") as context:
         outcomes, failed = attempted(requests, lambda each: library.reprocess(context, each))
     print_outcomes(outcomes, as_json=as_json)
@@ -131,7 +131,7 @@ def pairs(texts: list[str]) -> dict[str, str]:
             raise WrongUse(f"--what-if {text!r}: expected NAME=VALUE, such as limit=90min")
     values = {name: value for name, _, value in split}
     if len(values) < len(texts):
-        raise WrongUse("--what-if: a name occurs twice; give each one value")
+        raise WrongUse("--what-if: a name occurs twice; give one value for each name")
     return values
 
 

@@ -54,7 +54,7 @@ def retake(
     settings, declared = settings_for(home), topology()
     streams, files = ([], names) if group else (names[:1], names[1:])
     if not files:
-        raise WrongUse("which file? `rivermark files STREAM` lists them")
+        raise WrongUse("no file was named: `rivermark files STREAM` lists them")
     ingests, lake = suited(declared, streams, group, an_ingest), settings.lake()
 
     def read_by(name: str) -> list[tuple[Ingest, dict[str, Any]]]:

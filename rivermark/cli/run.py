@@ -59,7 +59,7 @@ def run(
         rivermark run --group taxi_events --continuous
     """
     if every is not None and not continuous:
-        raise WrongUse("--every is the pause of reports of a run with --continuous")
+        raise WrongUse("--every is the interval of reports and needs --continuous")
     settings, deployed = settings_for(home), topology()
     chosen = selected(deployed, streams or [], group or [], upstream=upstream)
     if dry_run:

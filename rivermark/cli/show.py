@@ -68,9 +68,13 @@ def show(
     lake, declared = settings_for(home).lake(), topology()
     shown = table_named(declared, lake, table)
     if refused and version:
-        raise typer.BadParameter("refused rows have no version: give --refused or --version")
+        raise typer.BadParameter(
+            "refused rows have no version: give --refused or --version, not both"
+        )
     if oldest and (bad is not None or refused):
-        raise typer.BadParameter("--oldest goes with all rows: leave it out, or --bad, --refused")
+        raise typer.BadParameter(
+            "--oldest shows whole tables: leave it out, or leave out --bad and --refused"
+        )
     if bad is not None or refused:
         show_bad_rows(
             lake,

@@ -69,7 +69,7 @@ def sql(
     if (query is None) == (views is None):
         raise WrongUse("give a query, or --views FILE; `rivermark sql --help` has examples")
     if sum((as_csv, as_json, to is not None and not as_json)) > 1:
-        raise WrongUse("--csv prints all rows, and --out writes them: give one of the two")
+        raise WrongUse("--csv prints all rows and --out writes them to a file: give one of the two")
     lake, declared = settings_for(home).lake(), topology()
     tables = [t for stream in declared.streams for t in stream.tables]
     hidden = {} if personal else {t.name: t.personal for t in tables if t.personal}
@@ -125,7 +125,7 @@ def print_document(result: QueryResult) -> None:
     """One JSON document, whose rows are written as they are read. Raises WrongUse."""
     names = result.batches.schema.names
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise WrongUse(f"two columns are named {twice[0]!r}: give one another name with AS")
+        raise WrongUse(f"two columns are named {twice[0]!r}: rename one of them with AS")
     head = {"tables": result.tables, "hidden": result.hidden, "columns": names}
     sys.stdout.write(json.dumps(in_json(head))[:-1] + ', "rows": [')
     between = "\n"

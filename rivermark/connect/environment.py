@@ -19,7 +19,7 @@ def _resolved(service: str, name: str, value: str) -> str:
     resolved = os.environ.get(value[1:])
     if resolved is None:
         raise RivermarkError(
-            f"the {service} setting '{name}' is to be that of the environment variable "
-            f"{value[1:]}, which is not set"
+            f"the {service} setting '{name}' refers to the environment variable {value[1:]}, "
+            "which is not set"
         )
     return resolved

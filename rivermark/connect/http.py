@@ -79,7 +79,7 @@ def server_of(url: str) -> SplitResult:
     if UNSENDABLE.search(parts.path + parts.query):
         # An error of the connection would show the path, and services have their secrets in it.
         raise DeclarationError(
-            "the URL holds a blank or a letter that is not ASCII: write it as %20 and the like"
+            "the URL contains a space or a character that is not ASCII: write it as %20 and so on"
         )
     return parts
 
@@ -104,7 +104,8 @@ def resolved_headers(what: str, headers: Mapping[str, str]) -> dict[str, str]:
     for name, value in resolved.items():
         if not SENDABLE.fullmatch(value):
             raise RivermarkError(
-                f"the {what} header {name} has a line break, or a character that no header may have"
+                f"the {what} header {name} has a line break or another character that headers "
+                "cannot contain"
             )
     return resolved
 

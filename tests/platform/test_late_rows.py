@@ -52,7 +52,7 @@ def test_only_ingests_whose_rows_can_be_late_are_merged(
         raise_on_error=False,
     )
 
-    assert "no row of 'shop/paid' can be late: expected one of" in failure(result)
+    assert "no row of 'shop/paid' can be late; choose one of" in failure(result)
 
 
 def test_a_day_that_differs_is_materialized_as_its_partition() -> None:

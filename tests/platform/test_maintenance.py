@@ -93,7 +93,7 @@ def test_n056_a_table_that_cannot_be_looked_after_is_told_and_the_others_are(
     result = run_upkeep(defs, instance)
 
     assert not result.success
-    assert f"{RIDES.raw.name}: not looked after: " in failure(result)
+    assert f"{RIDES.raw.name}: not maintained: " in failure(result)
     [told] = instance.fetch_observations(table_key(TABLE), limit=10).records
     assert told.asset_observation is not None
     assert told.asset_observation.metadata["joined_files"].value == 20

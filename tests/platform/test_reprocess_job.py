@@ -92,7 +92,7 @@ def test_an_open_day_fails_with_what_to_do(
 @pytest.mark.parametrize(
     ("config", "told"),
     [
-        ({"first": ""}, "which days?"),
+        ({"first": ""}, "no day was given"),
         ({"way": "what_if"}, "nothing was changed"),
         ({"way": "what_if", "what_if": {"limit": "3"}}, "has no parameter 'limit'"),
         ({"way": "what_if", "what_if": {"build": "os:system"}}, "expected a function of"),

@@ -88,8 +88,8 @@ def erase(
     lake = settings.lake()
     if not is_local(lake.root):
         raise RivermarkError(
-            f"{lake.root} is not on this machine's disk: files of an object store are erased with "
-            "its own means, among them those that its versioning keeps"
+            f"{lake.root} is not on this machine's disk: erase files of an object store with "
+            "its own tools, including the versions that it keeps"
         )
     search = Search(lake, topology, person, on_step)
     sinks = [*_sinks(lake, topology, person, run_id)]
@@ -139,20 +139,20 @@ def _nothing_moves(
             stack.enter_context(Lease(settings.state, stream.name).acquire(run_id))
             if not stack.enter_context(try_days_lock(lake.path(stream.tables[0]))):
                 raise RivermarkError(
-                    f"days of '{stream.name}' are being computed; erase when that is done. "
-                    "Nothing was changed"
+                    f"days of '{stream.name}' are being recomputed; nothing was changed. Erase "
+                    "again when that is done"
                 )
         create_table(lake, PENDING_AND_MERGES)
         if not stack.enter_context(try_merge_lock(lake.path(PENDING_AND_MERGES))):
             raise RivermarkError(
-                "a merge of late rows is running in this lake; erase when it is done. "
-                "Nothing was changed"
+                "a merge of late rows is running in this lake; nothing was changed. Erase "
+                "again when it is done"
             )
         search.refresh(known)
         if late := sorted({holder.place for holder in search.holders} - names):
             raise RivermarkError(
-                f"rows of the person came to {', '.join(late)} meanwhile: erase again. "
-                "Nothing was changed"
+                f"rows of the person arrived in {', '.join(late)} meanwhile; nothing was "
+                "changed. Erase again"
             )
         for stream in streams:
             _check_finished(lake, stream)
@@ -175,8 +175,8 @@ def _check_finished(lake: Lake, stream: AnyStream) -> None:
     planned, done = (newest_entry(store, f"{path}/{log}") for log in ("offsets", "commits"))
     if planned != done:
         raise RivermarkError(
-            f"stream '{stream.name}' has not finished its batch {planned}: "
-            f"rivermark run {stream.name}, then erase. Nothing was changed"
+            f"stream '{stream.name}' has not finished its batch {planned}; nothing was "
+            f"changed. Run it first: rivermark run {stream.name}, then erase again"
         )
 
 
@@ -188,9 +188,9 @@ def _check_read(lake: Lake, topology: Topology, holder: Holder) -> None:
     slowest = lagging(CommitLog(holder.path), readers, holder.held.version + 1)
     if slowest is not None:
         raise RivermarkError(
-            f"stream '{slowest.stream}' has still to read rows of '{holder.place}', which it would "
-            f"read from older files: rivermark run {slowest.stream}, then erase. Nothing was "
-            "changed"
+            f"stream '{slowest.stream}' has not read all rows of '{holder.place}' yet, and "
+            "would read them from older files; nothing was changed. Run it first: rivermark "
+            f"run {slowest.stream}, then erase again"
         )
 
 

@@ -136,10 +136,10 @@ def person_of(topology: Topology, texts: Iterable[str]) -> Person:
     for text in texts:
         path, equals, value = text.partition("=")
         if not (equals and path and value):
-            raise WrongUse("a person is named as COLUMN=VALUE, such as email=ann@example.org")
+            raise WrongUse("write each value as COLUMN=VALUE, such as email=ann@example.org")
         values[path] = (*values.get(path, ()), value)
     if not values:
-        raise WrongUse("whose rows? Name a value of a personal column or a key: COLUMN=VALUE")
+        raise WrongUse("name the person by a value of a personal column or a key: COLUMN=VALUE")
     tables = [table for stream in topology.streams for table in stream.tables]
     known = {name for table in tables for name in (*table.personal, *table.keys)}
     known -= {*BODIES, *REMARKS}

@@ -106,7 +106,8 @@ def alone(lake: Lake) -> Iterator[None]:
     with try_merge_lock(lake.path(PENDING_AND_MERGES)) as held:
         if not held:
             raise RivermarkError(
-                "late rows are merged, or rows of an ingest replaced, in this lake; try again later"
+                "late rows are being merged, or rows of an ingest replaced, in this lake; try "
+                "again later"
             )
         yield
 

@@ -48,8 +48,8 @@ def undo_replacement(
         kept = max(commits.values(), key=lambda commit: commit.at).metadata
         if kept["kind"] == "undone":
             raise RivermarkError(
-                f"{name} is an undo; what {kept['because']} had replaced comes back by ordering "
-                "that again"
+                f"{name} is an undo; to restore what {kept['because']} had replaced, run that "
+                "replacement again"
             )
         scope, order = Scope(*kept["scope"]), ["undo", name]
         before: dict[str, int] = {table.name: kept["tables"][table.name] for table in commits}
@@ -57,13 +57,13 @@ def undo_replacement(
         left = {t: c for t, c in commits.items() if not _is_undone(lake, ingest, t, c)}
         earlier = interrupted(lake, ingest, order)
         if not left and earlier is None:
-            raise RivermarkError(f"{name} was undone already")
+            raise RivermarkError(f"{name} has already been undone")
         made = Decisions(ingest, {t.name: commit.version for t, commit in left.items()})
         since = compare_decisions(context, made, Decisions(ingest), scope)
         if since.rows:
             raise RivermarkError(
-                f"{since.rows:,} rows of '{ingest.name}' that {name} replaced were changed since; "
-                "replay their days instead: rivermark replay-ingest"
+                f"{since.rows:,} rows of '{ingest.name}' that {name} replaced have been "
+                "changed since; replay their days instead: rivermark replay-ingest"
             )
         changes = compare_decisions(context, Decisions(ingest), Decisions(ingest, before), scope)
         names = _names(ingest)

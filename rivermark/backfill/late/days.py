@@ -85,7 +85,7 @@ def chosen_ingests(topology: Topology, names: Sequence[str]) -> list[Ingest]:
     live = {ingest.name: ingest for ingest in live_ingests(topology)}
     for name in names:
         if topology.named(name).name not in live:
-            raise WrongUse(f"no row of '{name}' can be late: expected one of {', '.join(live)}")
+            raise WrongUse(f"no row of '{name}' can be late; choose one of {', '.join(live)}")
     return [live[name] for name in names] or list(live.values())
 
 

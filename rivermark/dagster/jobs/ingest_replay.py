@@ -69,7 +69,7 @@ def replay_ingest_job(topology: Topology) -> dg.JobDefinition:
             else:
                 first = optional_day(config.first)
                 if first is None:
-                    raise WrongUse("which days? give the first one, like 2020-01-01")
+                    raise WrongUse("no day was given: give the first one, like 2020-01-01")
                 report = replay_ingest(
                     backfill,
                     ingest.name,

@@ -57,8 +57,8 @@ def upkeep_job(topology: Topology) -> dg.JobDefinition:
 
         def report(kept: MaintenanceResult) -> None:
             if kept.failed:
-                context.log.error(f"{kept.table}: not looked after: {kept.failed}")
-                broken.append(f"{kept.table}: not looked after: {kept.failed}")
+                context.log.error(f"{kept.table}: not maintained: {kept.failed}")
+                broken.append(f"{kept.table}: not maintained: {kept.failed}")
                 return
             for note in kept.notes:
                 context.log.warning(f"{kept.table}: {note}")

@@ -86,7 +86,7 @@ def test_m014_streams_go_on_behind_an_erasure(
     run(spark, settings, *STREAMS)
     land(landing, "2", 10, 10)
     run(spark, settings, SENSED)
-    with pytest.raises(RivermarkError, match="has still to read rows of 'test/readings'"):
+    with pytest.raises(RivermarkError, match="has not read all rows of 'test/readings' yet"):
         erased(settings, "sensor=s1")
     run(spark, settings, *STREAMS)
     seen = {each.place: each.rows for each in erased(settings, "sensor=s1", dry_run=True).places}

@@ -128,6 +128,6 @@ def test_what_has_no_view_is_told(tmp_path: Path, settings: Settings, write: Wri
     assert made == []
     assert "no rows yet" in left_out["shop/sales"]
     assert "partitioned" in left_out["shop/by_day"]
-    with pytest.raises(WrongUse, match="is no folder"):
+    with pytest.raises(WrongUse, match="is not a local folder"):
         write_views(Lake("s3://bucket/lake"), tmp_path / "x.duckdb", {})
     assert [each.name for each in tmp_path.glob("*.tmp")] == []

@@ -176,7 +176,7 @@ def test_killed_between_any_two_steps_it_is_as_if_the_rules_had_been_those_of_no
     assert done.because == name
     assert state(settings) == before
     assert rows_accounted_for(settings, THEN).passed
-    with pytest.raises(RivermarkError, match="was undone already"):
+    with pytest.raises(RivermarkError, match="has already been undone"):
         undo(settings, name)
     with pytest.raises(RivermarkError, match="is an undo"):
         undo(settings, done.id)
@@ -230,7 +230,7 @@ def test_an_undo_is_refused_where_its_rows_were_replaced_or_changed_since(
     with pytest.raises(RivermarkError, match=f"replaced again by {again.done.id}; undo that first"):
         undo(settings, second.done.id)
     delta_table(settings.lake().path(THEN.admitted)).delete("sensor = 's1'")
-    with pytest.raises(RivermarkError, match="were changed since"):
+    with pytest.raises(RivermarkError, match="have been changed since"):
         undo(settings, again.done.id)
 
 

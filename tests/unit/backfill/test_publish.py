@@ -61,7 +61,7 @@ def test_a_sink_that_refuses_stops_the_replacement_before_a_row_moves(world: Wor
 
     with pytest.raises(RivermarkError, match="where days cannot be replaced"):
         undo(world.settings, stream, "wrong", run_id="undoing")
-    with pytest.raises(RivermarkError, match="rehearse instead"):
+    with pytest.raises(RivermarkError, match="use --dry-run"):
         check_replaceable(stream)
     assert DeltaTable(world.lake.path(TIPS)).version() == 2
 

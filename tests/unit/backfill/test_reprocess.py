@@ -44,7 +44,7 @@ def test_n063_a_field_that_a_way_does_not_heed_is_refused_by_its_name(way: Way, 
 
 
 def test_an_undo_of_nothing_is_refused_with_where_the_ids_are() -> None:
-    with pytest.raises(RivermarkError, match="which reprocessing"):
+    with pytest.raises(RivermarkError, match="no reprocessing was named"):
         Request(stream=HOURLY, way="undo")
 
 

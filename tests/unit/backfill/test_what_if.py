@@ -106,7 +106,7 @@ def test_n069_a_value_out_of_range_is_refused_with_the_parameter_and_its_bounds(
 
 
 def test_nothing_to_change_is_refused_before_anything_is_computed() -> None:
-    with pytest.raises(RivermarkError, match=r"nothing was changed: give .*least=0\.50"):
+    with pytest.raises(RivermarkError, match=r"nothing to compare: give .*least=0\.50"):
         altered(TIPPED, {})
 
 

@@ -110,5 +110,5 @@ def test_a_project_that_is_not_installed_names_its_topology_in_its_own_folder(
     monkeypatch.chdir(tmp_path)
     assert deployment.topology().streams == ()
     file.write_text("[tool")
-    with pytest.raises(RivermarkError, match=r"pyproject\.toml is no TOML"):
+    with pytest.raises(RivermarkError, match=r"pyproject\.toml is not valid TOML"):
         deployment.topology()

@@ -84,7 +84,7 @@ def test_a_group_goes_without_what_does_not_fit_and_a_name_does_not() -> None:
         suited(SHOP, None, ["reports"], an_ingest)
     with pytest.raises(UnknownStream, match="kitchen"):
         suited(SHOP, None, ["kitchen"], an_ingest)
-    with pytest.raises(WrongUse, match="which stream"):
+    with pytest.raises(WrongUse, match="no stream was named"):
         suited(SHOP, [], None, an_ingest)
 
 

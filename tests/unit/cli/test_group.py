@@ -30,7 +30,7 @@ def greet(name: str = "you") -> None:
         (
             "merge-late shop/hourly",
             2,
-            "no row of 'shop/hourly' can be late: expected one of shop/or",
+            "no row of 'shop/hourly' can be late; choose one of shop/or",
         ),
         (
             "replay-ingest shop/hourly --from 2026-03-02",
@@ -39,7 +39,7 @@ def greet(name: str = "you") -> None:
         ),
         ("replay-ingest shop/orders --from monday", 2, "'monday' is not a day"),
         ("status --group kitchen", 2, "no group is named 'kitchen'"),
-        ("files", 2, "which stream? `rivermark status` lists them"),
+        ("files", 2, "no stream was named: `rivermark status` lists them"),
         ("files --group reports", 2, "'shop/busiest' reads tables, not a source"),
     ],
 )

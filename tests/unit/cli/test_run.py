@@ -109,7 +109,7 @@ def test_n063_a_pause_of_reports_goes_with_a_continuous_run(rivermark: Run, shop
     result = rivermark("run", "--every", "5")
 
     assert result.exit_code == 2
-    assert "--every is the pause of reports of a run with --continuous" in result.stderr
+    assert "--every is the interval of reports and needs --continuous" in result.stderr
 
 
 def test_a_failed_stream_is_a_sentence_with_its_name(

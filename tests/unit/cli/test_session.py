@@ -99,8 +99,8 @@ def test_r19_a_group_is_resumed_and_not_a_stream(rivermark: Run, shop: Topology)
 
     result = rivermark("resume", stream.name)
 
-    assert f"'{stream.name}' is a stream; a whole group is paused" in result.stderr
-    assert f"its is '{stream.group}'" in result.stderr
+    assert f"'{stream.name}' is a stream, but only whole groups are paused" in result.stderr
+    assert f"its group is '{stream.group}'" in result.stderr
 
 
 def test_java_on_the_path_is_enough(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

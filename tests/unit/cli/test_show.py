@@ -55,7 +55,7 @@ def test_n063_an_order_that_bad_rows_do_not_have_is_refused(rivermark: Run, shop
     result = rivermark("show", TABLE.name, "--bad", "all", "--oldest")
 
     assert result.exit_code == 2
-    assert "--oldest goes with all rows" in " ".join(result.stderr.split())
+    assert "--oldest shows whole tables" in " ".join(result.stderr.split())
 
 
 def test_personal_columns_are_hidden_unless_asked_for(

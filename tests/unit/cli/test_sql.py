@@ -83,7 +83,7 @@ def test_folders_are_made_and_a_place_for_no_file_is_said(
         refused = rivermark("sql", *arguments, str(place))
         assert refused.exit_code == 2
         said = " ".join(refused.output.split())
-        assert f"{place} cannot be written: {what} is no place for it" in said
+        assert f"{place} cannot be written: {what} cannot hold it" in said
 
 
 @pytest.mark.usefixtures("hourly")

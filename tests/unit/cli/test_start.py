@@ -207,7 +207,7 @@ COMMANDS: list[tuple[str, int, str]] = [
     ("setup", 1, "no Java in JAVA_HOME"),
     ("new project my-platform", 2, "write a Python identifier"),
     ("status shop/nothing", 2, "no stream is named"),
-    ("reset", 2, "which stream?"),
+    ("reset", 2, "no stream was named"),
     ("upkeep --no-such", 2, "No such option"),
 ]
 
