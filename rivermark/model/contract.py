@@ -81,7 +81,9 @@ class Field:
         """
         if self.read is None and not has_reader(self.type):
             kind = self.type.simpleString()
-            raise DeclarationError(f"field '{self.name}': no reader for {kind}; give `read`")
+            raise DeclarationError(
+                f"field '{self.name}': there is no reader for {kind}; give one by `read`"
+            )
         reader = self.read or reader_for(self.type)
         fitted = reader.fitted(self.type)
         if fitted is None:
@@ -146,14 +148,20 @@ class Contract:
             object.__setattr__(self, "fields", (*self.fields, landed))
         names = [f.name for f in self.fields]
         if len({n.lower() for n in names}) != len(names):
-            raise DeclarationError(f"two fields of one name in {names}, whatever the letter case")
+            raise DeclarationError(
+                f"two fields have one name in {names}, whatever the letter case; rename one of them"
+            )
         for f in self.fields:
             if f.name.lower() in RESERVED or f.name.startswith("_"):
-                raise DeclarationError(f"field '{f.name}': the platform has a column of that name")
+                raise DeclarationError(
+                    f"field '{f.name}': the platform has a column of that "
+                    "name; give the field another name, and this one in "
+                    "`names`"
+                )
             if not f.name or UNRESOLVABLE & set(f.name):
                 raise DeclarationError(
-                    f"field '{f.name}': no column of the engine can have that name; give another "
-                    "one, and this one in `names`"
+                    f"field '{f.name}': no column in Spark can have that name; give the field "
+                    "another name, and this one in `names`"
                 )
             f.reader  # noqa: B018 - refuses what cannot be read
         if not self.fields:
@@ -165,17 +173,20 @@ class Contract:
         self._check_event_time(by_name)
         if not 0 < self.max_row_bytes <= 2 * MAX_ROW_BYTES:
             raise DeclarationError(
-                f"max_row_bytes {self.max_row_bytes}: between 1 and {2 * MAX_ROW_BYTES}"
+                f"max_row_bytes is {self.max_row_bytes}; give a number between 1 and "
+                f"{2 * MAX_ROW_BYTES}"
             )
         check_not_negative("contract", max_ahead=self.max_ahead)
         check_above_zero("contract", max_jump=self.max_jump)
         if self.earliest.tzinfo is None:
-            raise DeclarationError(f"earliest {self.earliest}: give a time with its zone")
+            raise DeclarationError(
+                f"earliest {self.earliest} has no time zone; write datetime(..., tzinfo=UTC)"
+            )
         for key in self.keys:
             if key not in by_name:
                 raise DeclarationError(
-                    f"key '{key}' must be a required field, and there is none of that name"
-                    f"{did_you_mean(key, by_name) or ';'} there are {', '.join(by_name)}"
+                    f"key '{key}' must be a required field, but there is none of that "
+                    f"name{did_you_mean(key, by_name) or ';'} there are {', '.join(by_name)}"
                 )
             if not by_name[key].required:
                 raise DeclarationError(
@@ -186,7 +197,7 @@ class Contract:
         if "" in rules:
             raise DeclarationError("a rule needs a name: rows are quarantined or flagged under it")
         if len(set(rules)) != len(rules):
-            raise DeclarationError(f"two rules of one name in {rules}")
+            raise DeclarationError(f"two rules have one name in {rules}; rename one of them")
 
     def _check_event_time(self, fields: Mapping[str, Field]) -> None:
         """Refuse an event time that is no field, or may be missing."""

@@ -98,18 +98,19 @@ class Ingest:
             self._check_lookup()
         elif self.keys:
             raise DeclarationError(
-                f"stream '{self.name}': `keys` are those of a lookup; declare kind='lookup', or "
+                f"stream '{self.name}': only a lookup has `keys`; declare kind='lookup', or "
                 "give the keys of events to the contract"
             )
         elif self.source.read_whole:
             raise DeclarationError(
-                f"stream '{self.name}': all rows of its source come again at each reading; declare "
-                "kind='lookup' with `keys`, of which it keeps the newest row each"
+                f"stream '{self.name}': its source returns all rows at each reading; declare "
+                "kind='lookup' with `keys`, which keeps the newest row of each"
             )
         elif self.contract.by_landing:
             raise DeclarationError(
-                f"stream '{self.name}': its contract names no event time, as only that of a lookup "
-                f"may: write event_time=... with one of its timestamp fields{self._times()}"
+                f"stream '{self.name}': its contract names no event time, which only a lookup "
+                "may leave out: write event_time=... with one of its timestamp "
+                f"fields{self._times()}"
             )
         elif self.lateness == UNDECLARED:
             raise DeclarationError(
@@ -120,29 +121,33 @@ class Ingest:
             self.lateness < MILLISECOND or self.lateness % MILLISECOND
         ):
             raise DeclarationError(
-                f"stream '{self.name}': a lateness of {self.lateness} would call an event late "
-                "that is as new as the newest one of the file before, or is finer than Spark's; "
-                "give whole milliseconds, at least one, or None for dumps"
+                f"stream '{self.name}': a lateness of {self.lateness} is too short or finer "
+                "than Spark's milliseconds; give whole milliseconds, at least one, or None for "
+                "dumps"
             )
         if self.lateness is not None and self.contract.earliest < FIRST_WATERMARK:
             raise DeclarationError(
-                f"stream '{self.name}': no watermark lies before {FIRST_WATERMARK:%Y}, so earlier "
-                "events would be dropped as late; give a later `earliest`, or no lateness"
+                f"stream '{self.name}': a watermark cannot lie before {FIRST_WATERMARK:%Y}, so "
+                "earlier events would be dropped as late; give a later `earliest`, or no "
+                "lateness"
             )
         if self.watermark is not None and self.lateness is None:
             raise DeclarationError(
-                f"stream '{self.name}': no row of it is late, so it has no watermark per producer"
+                f"stream '{self.name}': its rows cannot be late, so it has no watermark per "
+                "producer; leave `watermark` out"
             )
         if self.watermark is not None and not self.source.tells_producers:
             raise DeclarationError(
-                f"stream '{self.name}': its source does not tell producers apart, so one watermark "
-                "is that of all; for files, name them by FileSource(producers=...)"
+                f"stream '{self.name}': its source does not tell producers apart, so there is "
+                "only one watermark; for files, name them by FileSource(producers=...)"
             )
         if self.watermark is not None and self.watermark.mark is not None:
             self._check_mark(self.watermark.mark)
         amounts = {f.name for f in self.contract.fields if isinstance(f.type, DecimalType)}
         if self.money is not None and self.money not in amounts:
-            raise DeclarationError(f"stream '{self.name}': no decimal field '{self.money}'")
+            raise DeclarationError(
+                f"stream '{self.name}': there is no decimal field '{self.money}' for `money`"
+            )
         stream = f"stream '{self.name}'"
         check_share(stream, late_below=self.late_below, quarantine_below=self.quarantine_below)
         check_above_zero(stream, fresh_within=self.fresh_within)
@@ -164,7 +169,7 @@ class Ingest:
         if mark not in times - {self.contract.event_time}:
             raise DeclarationError(
                 f"stream '{self.name}': the mark '{mark}' of its watermark must be a timestamp "
-                f"field beside its event time{self._times()}"
+                f"field other than its event time{self._times()}"
             )
         if all(rule.name != MARK_AHEAD for rule in self.contract.rules):
             ahead = self.contract.max_ahead
@@ -181,10 +186,12 @@ class Ingest:
         """Refuse keys that cannot identify a row, and what only events have."""
         if not self.keys:
             raise DeclarationError(
-                f"lookup '{self.name}': needs `keys`, the fields of which it keeps one row each"
+                f"lookup '{self.name}' needs `keys`: it keeps one row for each of their values"
             )
         if len(set(self.keys)) != len(self.keys):
-            raise DeclarationError(f"lookup '{self.name}': a key occurs twice in {self.keys}")
+            raise DeclarationError(
+                f"lookup '{self.name}': a key occurs twice in {self.keys}; name each once"
+            )
         required = [f.name for f in self.contract.fields if f.required]
         for key in self.keys:
             if key not in required:
@@ -194,18 +201,18 @@ class Ingest:
                 )
         if self.contract.event_time in self.keys:
             raise DeclarationError(
-                f"lookup '{self.name}': '{self.contract.event_time}' is the event time, by which "
-                "the newest row of a key is kept; leave it out of the keys"
+                f"lookup '{self.name}': '{self.contract.event_time}' is the event time, which "
+                "decides the newest row of a key; leave it out of the keys"
             )
         if self.lateness not in (None, UNDECLARED):
             raise DeclarationError(
-                f"lookup '{self.name}': no row of a lookup is late; leave the lateness out"
+                f"lookup '{self.name}': rows of a lookup are never late; leave `lateness` out"
             )
         object.__setattr__(self, "lateness", None)
         for what, value in (("days", self.days), ("money", self.money)):
             if value is not None:
                 raise DeclarationError(
-                    f"lookup '{self.name}': `{what}` are of events, not of a lookup; leave them out"
+                    f"lookup '{self.name}': only ingests of events have `{what}`; leave it out"
                 )
 
     def _carrying(self, schema: StructType) -> StructType:

@@ -24,7 +24,7 @@ def as_limit(value: Limit | str | None) -> Limit | None:
             value = datetime.fromisoformat(value)
         except ValueError:
             raise DeclarationError(
-                f"limit {value!r} is text but no ISO time like '2019-03-01 00:00:00'; "
+                f"limit {value!r} is a text but not an ISO time like '2019-03-01 00:00:00'; "
                 "give a number, a date or a time"
             ) from None
     if isinstance(value, datetime):
@@ -32,7 +32,7 @@ def as_limit(value: Limit | str | None) -> Limit | None:
     if isinstance(value, date):
         return value
     if isinstance(value, bool) or not (isinstance(value, int) or math.isfinite(value)):
-        raise DeclarationError(f"limit {value!r} is no finite number and no time")
+        raise DeclarationError(f"limit {value!r} is neither a finite number nor a time")
     return value
 
 
@@ -45,9 +45,13 @@ def refuse_disorder(low: Limit | None, high: Limit | None) -> None:
     try:
         ordered = low <= high  # type: ignore[operator]
     except TypeError:
-        raise DeclarationError(f"limits {low!r} and {high!r} are of two kinds") from None
+        raise DeclarationError(
+            f"limits {low!r} and {high!r} are of different types; give two numbers or two times"
+        ) from None
     if not ordered:
-        raise DeclarationError(f"the range from {in_words(low)} to {in_words(high)} is empty")
+        raise DeclarationError(
+            f"the range from {in_words(low)} to {in_words(high)} is empty; swap or widen the limits"
+        )
 
 
 def in_words(limit: Limit) -> str:

@@ -73,9 +73,11 @@ class Plot:
         if self.by is not None:
             _check_column(plot, self.table, self.by)
         if self.kind == "line" and not self.over_time:
-            raise DeclarationError(f"{plot}: a line needs a timestamp or date, '{self.x}' is none")
+            raise DeclarationError(
+                f"{plot}: a line needs a timestamp or date as `x`, and '{self.x}' is neither"
+            )
         if self.kind == "bars" and (self.by is not None or self.marks):
-            raise DeclarationError(f"{plot}: `by` and `marks` are those of a line; set kind='line'")
+            raise DeclarationError(f"{plot}: only a line has `by` and `marks`; set kind='line'")
 
     @property
     def over_time(self) -> bool:

@@ -78,7 +78,10 @@ class GrowingDelay:
             raise DeclarationError("a restart's delay is not negative, its reset_after above zero")
         # Not-a-number is neither below 1 nor above.
         if not self.factor >= 1 or self.longest < self.first:
-            raise DeclarationError("a growing delay has a factor of at least 1 and ends at longest")
+            raise DeclarationError(
+                "a growing delay needs a factor of at least 1, and a "
+                "`longest` that is no shorter than the first delay"
+            )
         if self.attempts < 1:
             raise DeclarationError("attempts: at least 1; to never restart, use NoRestart()")
 

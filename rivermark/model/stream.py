@@ -165,21 +165,23 @@ class Stream:
         check_not_negative(f"stream '{self.name}'", margin=self.margin)
         check_above_zero(f"stream '{self.name}'", fresh_within=self.fresh_within)
         if not self.reads:
-            raise DeclarationError(f"stream '{self.name}' reads nothing")
+            raise DeclarationError(
+                f"stream '{self.name}' reads nothing: give `reads` at least one stream"
+            )
         for read in self.reads:
             if isinstance(read, Ingest) and read.kind == "lookup":
                 raise DeclarationError(
-                    f"stream '{self.name}' reads '{read.name}', which is a lookup: its rows change "
-                    "after they were read. Join it by static=(...)"
+                    f"stream '{self.name}' reads '{read.name}', which is a lookup, and its "
+                    "rows change after they have been read. Join it by static=(...)"
                 )
         if self.kind == "append":
             if self.touches is not None:
                 raise DeclarationError(
-                    f"stream '{self.name}': `touches` is that of kind='refresh'; leave it out"
+                    f"stream '{self.name}': only kind='refresh' has `touches`; leave it out"
                 )
             self._check_watermark()
         elif any(table.days is None for table in self.tables):
-            raise DeclarationError(f"stream '{self.name}': a refreshed table needs its days")
+            raise DeclarationError(f"stream '{self.name}': a refreshed table needs `days`")
         elif any(output.updates_rows for output in self.outputs):
             raise DeclarationError(
                 f"stream '{self.name}': a refreshed table is replaced by whole days, so its rows "
@@ -228,19 +230,20 @@ class Stream:
         """Refuse to send in real time what one query cannot make of each message alone."""
         if sinks > 1:
             raise DeclarationError(
-                f"stream '{self.name}' has {sinks} sinks in real time, and one query of it sends "
-                "so: declare a stream for each of them"
+                f"stream '{self.name}' has {sinks} sinks in real time, but only one is "
+                "possible: declare a stream for each of them"
             )
         reads = self.reads[0]
         is_messages = isinstance(reads, Ingest) and isinstance(reads.source, MessageSource)
         if len(self.reads) > 1 or not is_messages:
             raise DeclarationError(
-                f"stream '{self.name}': in real time it reads one input, an ingest of a KafkaSource"
+                f"stream '{self.name}': in real time it must read one input, an ingest of a "
+                "KafkaSource"
             )
         if self.kind != "append" or isinstance(self.build, BindableBuild):
             raise DeclarationError(
-                f"stream '{self.name}': in real time no state is kept: neither a refresh nor a "
-                "process function can be sent so; use a KafkaSink"
+                f"stream '{self.name}': real time keeps no state, so neither a refreshed "
+                "stream nor a process function can be sent by it; use a KafkaSink"
             )
         for table in self.tables:
             if WATERMARK_AFTER.name in table.schema.names:
@@ -263,7 +266,7 @@ class Stream:
                     )
             return
         if self.lateness % MILLISECOND:
-            raise DeclarationError(f"stream '{self.name}': lateness in whole milliseconds")
+            raise DeclarationError(f"stream '{self.name}': give `lateness` in whole milliseconds")
         needed = needed_lateness(self)
         if self.lateness < needed and not isinstance(self.build, BindableBuild):
             raise DeclarationError(
@@ -275,7 +278,8 @@ class Stream:
         """Refuse an input whose late rows a watermark could not determine."""
         if table_of(read).event_time is None:
             raise DeclarationError(
-                f"stream '{self.name}' reads '{table_of(read).name}', which has no event time"
+                f"stream '{self.name}' reads '{table_of(read).name}', which has no event time; "
+                "declare `event_time` on that table"
             )
         if isinstance(read, Stream) and loses_watermark(read):
             raise DeclarationError(
@@ -287,9 +291,9 @@ class Stream:
         replaced = isinstance(read, Stream) and read.kind == "refresh"
         if dump or replaced:
             raise DeclarationError(
-                f"stream '{self.name}' reads '{table_of(read).name}', whose rows come in no order "
-                "of time or are replaced by day: declare it with kind='refresh', or look it up "
-                "whole by static=(...)"
+                f"stream '{self.name}' reads '{table_of(read).name}', whose rows come in no "
+                "order of time or are replaced by day: declare this stream with "
+                "kind='refresh', or join the table whole by static=(...)"
             )
 
     @property

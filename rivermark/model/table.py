@@ -153,7 +153,7 @@ class Table:
         types = {f.name: f.dataType for f in self.schema.fields}
         if len({name.lower() for name in self.schema.names}) < len(self.schema.names):
             raise DeclarationError(
-                f"table '{self.name}' has two columns of one name, whatever the letter case: "
+                f"table '{self.name}' has two columns with one name, whatever the letter case: "
                 f"{', '.join(self.schema.names)}"
             )
         for column in (self.event_time, *self.keys, *self.personal):
@@ -164,7 +164,8 @@ class Table:
                 )
         if self.retention is not None and self.retention < timedelta(seconds=1):
             raise DeclarationError(
-                f"table '{self.name}': a retention of {self.retention} keeps nothing"
+                f"table '{self.name}': a retention of {self.retention} keeps nothing; give a "
+                "positive one"
             )
         for name in self.properties:
             if name.lower() in FOLLOWS_FROM_RETENTION:

@@ -351,7 +351,7 @@ def test_of_many_idle_producers_those_are_remembered_that_were_heard_last() -> N
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(DeclarationError, match="does not tell producers apart"):
         ingest(watermark=RULE, lateness=MINUTE)
-    with pytest.raises(DeclarationError, match="no row of it is late"):
+    with pytest.raises(DeclarationError, match="its rows cannot be late"):
         ingest(source=BY_FOLDER, watermark=RULE, lateness=None)
     with pytest.raises(DeclarationError, match="per producer: `idle` must be above zero, got 0:"):
         PerProducer(idle=timedelta(0))

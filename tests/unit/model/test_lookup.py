@@ -33,14 +33,20 @@ def test_events_are_their_own_versions() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"keys": ()}, "lookup 'test/lookup': needs `keys`"),
+        ({"keys": ()}, "lookup 'test/lookup' needs `keys`"),
         ({"keys": ("name",)}, "lookup 'test/lookup': key 'name' must be a required field"),
         ({"keys": ("id", "id")}, "lookup 'test/lookup': a key occurs twice"),
         ({"keys": ("id", "at")}, "lookup 'test/lookup': 'at' is the event time"),
-        ({"lateness": timedelta(minutes=1)}, "lookup 'test/lookup': no row of a lookup is late"),
-        ({"days": Daily("at", date(2024, 1, 1))}, "lookup 'test/lookup': `days` are of events"),
-        ({"money": "id"}, "lookup 'test/lookup': `money` are of events"),
-        ({"kind": "events"}, "stream 'test/lookup': `keys` are those of a lookup"),
+        (
+            {"lateness": timedelta(minutes=1)},
+            "lookup 'test/lookup': rows of a lookup are never late",
+        ),
+        (
+            {"days": Daily("at", date(2024, 1, 1))},
+            "lookup 'test/lookup': only ingests of events have `days`",
+        ),
+        ({"money": "id"}, "lookup 'test/lookup': only ingests of events have `money`"),
+        ({"kind": "events"}, "stream 'test/lookup': only a lookup has `keys`"),
         (
             {"kind": "dump"},
             "stream 'test/lookup': `kind` is the text 'dump'; expected 'events' or 'lookup'",

@@ -26,8 +26,11 @@ TIPS: dict[str, Any] = {"title": "Tips", "table": HOURS, "x": "at", "y": "tips"}
         ({"x": "driver"}, "'driver' of 'test/hours' is personal"),
         ({"by": "driver", "kind": "line"}, "'driver' of 'test/hours' is personal"),
         ({"y": "zone"}, "'zone' of 'test/hours' is not a numeric column"),
-        ({"x": "zone", "kind": "line"}, "a line needs a timestamp or date, 'zone' is none"),
-        ({"by": "zone"}, "`by` and `marks` are those of a line"),
+        (
+            {"x": "zone", "kind": "line"},
+            "a line needs a timestamp or date as `x`, and 'zone' is neither",
+        ),
+        ({"by": "zone"}, "only a line has `by` and `marks`"),
         ({"kind": "pie"}, "kind"),
         ({"combine": "median"}, "combine"),
     ],

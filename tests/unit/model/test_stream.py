@@ -36,7 +36,7 @@ def test_a_name_that_could_be_no_folder_is_refused(name: str) -> None:
     [timedelta(0), -MINUTE, timedelta(microseconds=900), timedelta(seconds=1, microseconds=1)],
 )
 def test_b003_a_lateness_of_zero_or_finer_than_spark_is_refused(lateness: timedelta) -> None:
-    with refused("as new as the newest one of the file before"):
+    with refused("is too short or finer than"):
         ingest(lateness=lateness)
     assert ingest(lateness=timedelta(milliseconds=1)).lateness
 
@@ -180,9 +180,9 @@ def test_the_lateness_of_events_goes_on_and_that_of_results_ends() -> None:
 
 
 def test_a_refreshed_table_needs_its_days() -> None:
-    with refused("a refreshed table needs its days"):
+    with refused("a refreshed table needs `days`"):
         stream(kind="refresh", writes=table(days=None))
-    with refused("a refreshed table needs its days"):
+    with refused("a refreshed table needs `days`"):
         outputs = (Output(table()), Output(table("test/other", days=None)))
         stream(kind="refresh", writes=outputs)
 

@@ -95,13 +95,13 @@ def test_b081_text_and_times_declare_the_same_limit(low: str | datetime) -> None
 @pytest.mark.parametrize(
     ("low", "high", "why"),
     [
-        ("10", "9 lives", "no ISO time"),
-        ("a", None, "no ISO time"),
+        ("10", "9 lives", "not an ISO time"),
+        ("a", None, "not an ISO time"),
         (None, None, "at least one limit"),
         (6, 1, "is empty"),
-        (date(2019, 3, 1), 7, "two kinds"),
-        (date(2019, 3, 1), "2019-03-02", "two kinds"),
-        (float("nan"), None, "no finite number"),
+        (date(2019, 3, 1), 7, "different types"),
+        (date(2019, 3, 1), "2019-03-02", "different types"),
+        (float("nan"), None, "neither a finite number"),
         (True, None, "`low` is True"),
     ],
 )

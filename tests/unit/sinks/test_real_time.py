@@ -72,7 +72,9 @@ def test_batches_shorter_than_sparks_and_keys_that_are_none_are_refused() -> Non
     ],
 )
 def test_a_stream_is_refused_that_does_not_read_one_topic(values: Mapping[str, Any]) -> None:
-    with pytest.raises(DeclarationError, match="in real time it reads one input, an ingest of a"):
+    with pytest.raises(
+        DeclarationError, match="in real time it must read one input, an ingest of a"
+    ):
         stream(**values)
 
 
@@ -89,7 +91,7 @@ def test_a_stream_is_refused_that_does_not_read_one_topic(values: Mapping[str, A
 def test_a_second_sink_in_real_time_is_refused_as_no_query_would_send_its_rows(
     writes: tuple[Output, ...],
 ) -> None:
-    with pytest.raises(DeclarationError, match="has 2 sinks in real time, and one query"):
+    with pytest.raises(DeclarationError, match="has 2 sinks in real time, but only one"):
         stream(writes=writes)
 
 
@@ -104,7 +106,7 @@ def test_a_table_whose_rows_carry_their_watermark_is_refused_as_no_message_does(
 
 
 def test_a_refresh_is_refused() -> None:
-    with pytest.raises(DeclarationError, match="in real time no state is kept"):
+    with pytest.raises(DeclarationError, match="real time keeps no state"):
         stream(kind="refresh")
 
 

@@ -118,4 +118,4 @@ def test_landing_needs_a_folder_of_this_machine(
     result = rivermark(tmp_path, "replay", str(SAMPLE))
 
     assert result.exit_code == 1
-    assert "s3://bucket/landing is no local folder" in result.stderr
+    assert "s3://bucket/landing is not a local folder" in result.stderr
