@@ -16,6 +16,7 @@ MEASUREMENTS = {
     "cold_start": "imports, the demo",
     "dashboard": "the page of a year of days: every check and day evaluated",
     "growth": "a month in minutes: what grows while the load stays the same, upkeep included",
+    "large_day": "a day of many narrow rows computed again and replaced: time, CPU, memory",
     "latency": "event to admitted table at a fixed rate, beside Flink SQL; and the idle cost",
     "peers": "ours, Flink, Pathway, Spark and others in turn on the same files, outputs compared",
     "process_core": "process functions without Spark: events per CPU second, bytes per key",

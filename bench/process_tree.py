@@ -7,7 +7,7 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,11 +22,15 @@ SAMPLE_SECONDS = 0.1
 
 @dataclass
 class Cost:
-    """CPU seconds and the peak of resident memory (bytes) of a process tree, and wall seconds."""
+    """CPU seconds and the peak of resident memory (bytes) of a process tree, and wall seconds.
+
+    `largest` is the peak of one process, by kind of process where these are told apart.
+    """
 
     wall: float = 0.0
     cpu: float = 0.0
     peak_rss: int = 0
+    largest: dict[str, int] = field(default_factory=dict)
 
     def figures(self, name: str) -> dict[str, float]:
         """The cost as figures whose names begin with `name`."""
@@ -34,6 +38,7 @@ class Cost:
             f"{name}_wall_seconds": round(self.wall, 2),
             f"{name}_cpu_seconds": round(self.cpu, 2),
             f"{name}_peak_rss_mb": round(self.peak_rss / 1e6),
+            **{f"{name}_{kind}_rss_mb": round(rss / 1e6) for kind, rss in self.largest.items()},
         }
 
 
@@ -46,13 +51,16 @@ class TreeMeter:
     """
 
     root: psutil.Process
+    kind_of: Callable[[psutil.Process], str] | None = None
     cost: Cost = field(default_factory=Cost)
     _cpu: dict[int, float] = field(default_factory=dict)
+    _before: float = 0.0
     _ending: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         """Start sampling."""
         self._began = time.monotonic()
+        self._before = self.sample().cpu
         self._thread = threading.Thread(target=self._sample, daemon=True)
         self._thread.start()
 
@@ -64,7 +72,9 @@ class TreeMeter:
         """Take one sample now, and return the cost so far."""
         rss = 0
         try:
-            tree = [self.root, *self.root.children(recursive=True)]
+            tree = self.root.children(recursive=True)
+            # The measuring process itself is never what is measured.
+            tree += [self.root] if self.root.pid != os.getpid() else []
         except psutil.Error:
             tree = []
         for process in tree:
@@ -72,11 +82,15 @@ class TreeMeter:
                 times = process.cpu_times()
                 self._cpu[process.pid] = times.user + times.system
                 if time.time() - process.create_time() > 0.5:
-                    rss += process.memory_info().rss
+                    own = process.memory_info().rss
+                    rss += own
+                    if self.kind_of is not None:
+                        kind = self.kind_of(process)
+                        self.cost.largest[kind] = max(self.cost.largest.get(kind, 0), own)
             except psutil.Error:
                 continue
         self.cost.peak_rss = max(self.cost.peak_rss, rss)
-        self.cost.cpu = sum(self._cpu.values())
+        self.cost.cpu = sum(self._cpu.values()) - self._before
         self.cost.wall = time.monotonic() - self._began
         return self.cost
 
@@ -87,15 +101,22 @@ class TreeMeter:
         return self.cost
 
 
-def run_measured(command: Sequence[str], log: Path) -> tuple[Cost, list[dict[str, Any]]]:
+def run_measured(
+    command: Sequence[str],
+    log: Path,
+    tree: psutil.Process | None = None,
+    kind_of: Callable[[psutil.Process], str] | None = None,
+) -> tuple[Cost, list[dict[str, Any]]]:
     """Run a command to its end: its cost, and the JSON objects that it printed, one a line.
+
+    The cost is that of its own processes, or of all below another one, which may be this one.
 
     Raises:
         SystemExit: where it fails, with the end of `log`, which gets its standard error.
     """
     with log.open("a") as errors:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
-        meter = TreeMeter(psutil.Process(process.pid))
+        meter = TreeMeter(tree or psutil.Process(process.pid), kind_of)
         assert process.stdout is not None
         printed = [json.loads(line) for line in process.stdout if line.startswith("{")]
         code = process.wait()

@@ -44,13 +44,16 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
 
 
 def executors() -> list[psutil.Process]:
-    """The executors that run on this machine."""
-    return [
-        process
-        for process in psutil.process_iter(["cmdline"])
-        if "org.apache.spark.executor.CoarseGrainedExecutorBackend"
-        in (process.info["cmdline"] or [])
-    ]
+    """The executors of this process's clusters."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        try:
+            words = process.cmdline()
+        except psutil.Error:  # It has ended meanwhile.
+            continue
+        if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in words:
+            found.append(process)
+    return found
 
 
 def _start(folder: Path, name: str, *arguments: str, number: int = 0) -> subprocess.Popen[bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING, Any, Final
@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable, write_deltalake
+from pyspark.sql import functions as F
 
 from rivermark.ingest.plan import plan_table
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.arrow_types import arrow_schema
-from rivermark.lake.commit_metadata import commit_properties
-from rivermark.lake.delta import dataset_of, delta_table, read_batches
+from rivermark.lake.commit_metadata import commit_properties, user_metadata
+from rivermark.lake.delta import dataset_of, delta_table, read_batches, read_delta
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
-from rivermark.lake.quoting import quoted
+from rivermark.lake.quoting import quoted, spark_quoted
 from rivermark.lake.sql import connection
 from rivermark.lake.statistics import row_count
 from rivermark.lake.unbounded import writer_options
@@ -26,8 +27,12 @@ from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.stream import Ingest
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from rivermark.lake.table_rows import TableRows
 
+LANDED: Final = "plan.name = _file AND plan.arrival = _ingest_batch"
+NEWEST: Final = f"SELECT versions.*, {{nth}} AS _nth FROM versions LEFT JOIN plan ON {LANDED}"  # noqa: S608
 FEW_KEYS: Final = 1_000
 """For so many changed keys files are looked for one by one, and for more between their bounds."""
 
@@ -78,34 +83,56 @@ class LookupTable:
             )
             write_checksum(self._path, table.version())
 
-    def rebuild(self, metadata: Mapping[str, Any]) -> None:
-        """Make the table again from all versions: of each key the newest one."""
-        keys = ", ".join(f"versions.{quoted(key)}" for key in self._table.keys)
-        # Every name in it is declared. Files of one batch come in the order in which they landed.
-        sql = f"""
-            SELECT versions.* FROM versions
-            LEFT JOIN plan ON plan.name = _file AND plan.arrival = _ingest_batch
-            QUALIFY 1 = row_number() OVER (
-                PARTITION BY {keys} ORDER BY versions.{quoted(self._time)} DESC, _ingest_batch DESC,
-                    plan.modified_at DESC NULLS LAST, plan.path DESC NULLS LAST, _row DESC
-            )
-            """  # noqa: S608
+    def rebuild(self, metadata: Mapping[str, Any], spark: SparkSession | None = None) -> None:
+        """Make the table again from all versions: of each key the newest one.
+
+        None is held here: Spark chooses them where it is given, else DuckDB, with what exceeds its
+        memory on a disk.
+        """
         schema = arrow_schema(self._table.schema)
         with commit_lock(self._path):
             # The versions are read under the lock: a batch that is merged meanwhile would be lost.
-            table = delta_table(self._path)
             paths = {"versions": self._versions, "plan": self._plan}
-            tables = {name: dataset_of(delta_table(path)) for name, path in paths.items()}
+            opened = {name: delta_table(path) for name, path in paths.items()}
+            if spark is not None:
+                self._rebuild_by_spark(spark, opened, metadata)
+                return
+            columns = ", ".join(map(quoted, schema.names))
+            sql = f"SELECT {columns} FROM ({NEWEST}) WHERE _nth = 1"  # noqa: S608 - declared names, quoted
+            table, tables = delta_table(self._path), {n: dataset_of(t) for n, t in opened.items()}
             with connection(tables) as duckdb:
-                newest: pa.Table = duckdb.sql(sql).to_arrow_table()
-            write_deltalake(
-                table,
-                newest.select(schema.names).cast(schema),
-                mode="overwrite",
-                commit_properties=commit_properties(dict(metadata)),
-                **writer_options(table, newest),
-            )
+                newest = duckdb.sql(sql.format(nth=self._nth(quoted))).to_arrow_reader()
+                write_deltalake(
+                    table,
+                    pa.RecordBatchReader.from_batches(schema, (b.cast(schema) for b in newest)),
+                    mode="overwrite",
+                    commit_properties=commit_properties(dict(metadata)),
+                    **writer_options(opened["versions"]),
+                )
             write_checksum(self._path, table.version())
+
+    def _rebuild_by_spark(
+        self, spark: SparkSession, opened: Mapping[str, DeltaTable], metadata: Mapping[str, Any]
+    ) -> None:
+        frames = {
+            name: read_delta(spark, table.table_uri, table.version()).alias(name)
+            for name, table in opened.items()
+        }
+        both = frames["versions"].join(frames["plan"], F.expr(LANDED), "left")
+        numbered = both.select("versions.*", F.expr(self._nth(spark_quoted)).alias("_nth"))
+        newest = numbered.where("_nth = 1").select(*map(spark_quoted, self._table.schema.names))
+        writer = newest.write.format("delta").mode("overwrite")
+        writer.option("userMetadata", user_metadata(metadata)).save(self._path)
+
+    def _nth(self, name: Callable[[str], str]) -> str:
+        """The place of a version among those of its key, the newest first, as SQL."""
+        # Every name in it is declared. Files of one batch come in the order in which they landed.
+        keys = ", ".join(f"versions.{name(key)}" for key in self._table.keys)
+        return (
+            f"row_number() OVER (PARTITION BY {keys} ORDER BY versions.{name(self._time)} DESC, "
+            "_ingest_batch DESC, plan.modified_at DESC NULLS LAST, plan.path DESC NULLS LAST, "
+            "_row DESC)"
+        )
 
     def _newer(self, versions: pa.Table, files: Sequence[str], table: DeltaTable) -> pa.Table:
         """The newest version of each key, where the table has none or an older one."""

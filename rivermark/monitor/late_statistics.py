@@ -173,7 +173,7 @@ def late_money(
 
     for row in query(sums, tables, {"start": start, "end": end}):
         add(row["hour"].astimezone(UTC), Decimal(0), row["money"] or Decimal(0))
-    for late in unmerged_by_hour(settings, ingest, start, end).values():
+    for late in unmerged_by_hour(settings, ingest, (start, end)).values():
         add(late.hour, late.money or Decimal(0), late.money or Decimal(0))
     return money_of_days
 

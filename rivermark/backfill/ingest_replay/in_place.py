@@ -48,11 +48,13 @@ from rivermark.lake.quoting import quoted_text
 from rivermark.lake.replace import replace_rows
 from rivermark.lake.schema import create_table
 from rivermark.lake.sql import spilling_connection
+from rivermark.lake.statistics import file_sizes
 from rivermark.lake.system_tables import rows_of
 from rivermark.model.contract import REPLACED
 from rivermark.model.errors import RivermarkError
 from rivermark.model.stream import Ingest
 from rivermark.model.table import Table
+from rivermark.runtime.spark.input_size import DRIVER_BYTES
 
 OUTCOMES: Final = ("admitted", "late", "quarantined")
 Query: TypeAlias = Callable[[Engine], str]
@@ -205,7 +207,8 @@ def _replace_tables(context: BackfillContext, new: Replacement, done: Reprocessi
         context.on_step(f"replacing rows of {table.name}")
         _replace(context, new, table, query, metadata)
     if ingest.kind == "lookup":
-        LookupTable(lake, ingest).rebuild(metadata)
+        many = sum(file_sizes(delta_table(lake.path(ingest.versions)))) > DRIVER_BYTES
+        LookupTable(lake, ingest).rebuild(metadata, context.spark() if many else None)
     rows = recounted(lake, ingest, new.scope) if new.ledger is None else new.ledger
     where = new.scope.sql(batch="ingest_batch", file="file")
     own = f"stream = {quoted_text(ingest.name)} AND {where}"

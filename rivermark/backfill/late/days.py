@@ -1,11 +1,12 @@
-"""The days of ingests with late rows that are not merged yet. Starts no Spark."""
+"""The days of ingests with late rows that are not merged yet. Starts no Spark by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from rivermark.backfill.as_of import check_range
 from rivermark.backfill.late.hours import bounds, day_of
@@ -16,6 +17,9 @@ from rivermark.model.errors import WrongUse
 from rivermark.model.stream import Ingest
 from rivermark.model.topology import Topology
 from rivermark.settings import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True)
@@ -49,15 +53,19 @@ def late_days(
     *,
     first: date | None = None,
     last: date | None = None,
+    spark: Callable[[], SparkSession] | None = None,
 ) -> list[LateDay]:
-    """The ingest's days with late rows to merge, from `first` to `last` where given, in order."""
+    """The ingest's days with late rows to merge, from `first` to `last` where given, in order.
+
+    `spark` may be given for rows that are many.
+    """
     check_range(first, last)
     lake = settings.lake()
     if ingest.lateness is None or not lake.exists(ingest.admitted):
         return []
     after = merged_through(lake, ingest)
     hours_by_day: dict[date, list[LateHour]] = {}
-    for hour in unmerged_by_hour(settings, ingest, after=after).values():
+    for hour in unmerged_by_hour(settings, ingest, after=after, spark=spark).values():
         hours_by_day.setdefault(day_of(hour.hour, ingest.days), []).append(hour)
     through = admission_watermark(lake, ingest)
     return [
@@ -68,10 +76,14 @@ def late_days(
 
 
 def mergeable(
-    settings: Settings, ingests: Iterable[Ingest], **between: date | None
+    settings: Settings,
+    ingests: Iterable[Ingest],
+    spark: Callable[[], SparkSession] | None = None,
+    **between: date | None,
 ) -> dict[str, list[LateDay]]:
     """The closed days with late rows to merge, by ingest; ingests without any are left out."""
-    closed = {i.name: [d for d in late_days(settings, i, **between) if d.closed] for i in ingests}
+    by_ingest = {i.name: late_days(settings, i, spark=spark, **between) for i in ingests}
+    closed = {name: [day for day in days if day.closed] for name, days in by_ingest.items()}
     return {name: days for name, days in closed.items() if days}
 
 

@@ -33,6 +33,7 @@ from rivermark.lake.sql import query
 from rivermark.lake.stream_safe_replace import SECOND, whole_second
 from rivermark.model.stream import Ingest
 from rivermark.model.time import shifted
+from rivermark.runtime.spark.input_size import DRIVER_BYTES
 
 if TYPE_CHECKING:
     from pyarrow import dataset
@@ -42,9 +43,7 @@ if TYPE_CHECKING:
 
 HOUR: Final = timedelta(hours=1)
 ROWS_AT_ONCE: Final = 500_000
-"""About so many rows one commit holds in memory and writes again, while the ingest waits."""
-MOST_ROWS: Final = 4 * ROWS_AT_ONCE
-"""Hours with more rows are merged by Spark, which holds none of them in the driver."""
+"""About so many rows one commit writes again, while the ingest waits."""
 NEIGHBOURS: Final = (timedelta(days=1), timedelta(days=30), timedelta(days=3_652_000))
 TRIES: Final = 5
 
@@ -128,12 +127,12 @@ def _merge_span(
         rows = dataset_of(table)
         with damage_named(rows, late):
             held = rows.count_rows(filter=own)
-            many = held + late.count_rows(filter=own) > MOST_ROWS
+            size = _size(rows, own, held) + _size(late, own, late.count_rows(filter=own))
         if not held:
             start, end = _widened(rows, time, start, end)
         new: DataFrame | pa.Table
         both: DataFrame | pa.Table
-        if many:
+        if size > DRIVER_BYTES:
             new, both = _both_by_spark(spark(), ingest, table, late.version, lake, (start, end))
             amounts = F.sum(ingest.money) if ingest.money else F.lit(None)
             [(count, money)] = new.agg(F.count(F.lit(1)), amounts).collect()
@@ -147,6 +146,11 @@ def _merge_span(
     merged.rows_merged += count
     if merged.money_merged is not None:
         merged.money_merged += money or Decimal(0)
+
+
+def _size(rows: TableRows, own: dataset.Expression, count: int) -> int:
+    """Bytes that so many such rows take in their files, by the mean of these: some are wide."""
+    return rows.size(own) * count // max(1, rows.near(own).count_rows())
 
 
 def _both_by_spark(

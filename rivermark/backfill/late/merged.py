@@ -3,35 +3,46 @@
 A row's place (batch, file, line) is the same in both tables, and no two rows share one. So a late
 row is merged when the admitted table holds its place. The record of merges, which is written before
 the first row moves, only says into which hours any were merged, so that no others are looked at.
+
+No row comes to this process: DuckDB reads the files, and what exceeds its memory goes to a disk. A
+merge has Spark read them where they are large.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
+from rivermark.backfill.comparison import DuckDb
 from rivermark.backfill.pending import hours_merged
-from rivermark.lake.day_predicates import moments_between
-from rivermark.lake.delta import read_rows
-from rivermark.lake.quoting import quoted
+from rivermark.backfill.spark_comparison import OnSpark
+from rivermark.lake.day_predicates import moments_between, moments_predicate
+from rivermark.lake.delta import read_delta
+from rivermark.lake.lake import Lake
 from rivermark.lake.snapshot import open_table
-from rivermark.lake.sql import query
+from rivermark.lake.sql import connection
 from rivermark.model.stream import Ingest
-from rivermark.model.time import FIRST
+from rivermark.model.time import FIRST, shifted
+from rivermark.runtime.spark.input_size import DRIVER_BYTES
 from rivermark.settings import Settings
 
 if TYPE_CHECKING:
-    from pyarrow import dataset
+    from pyspark.sql import SparkSession
+
+    from rivermark.backfill.comparison import Engine
+    from rivermark.lake.table_rows import TableRows
 
 PLACE: Final = ("_ingest_batch", "_file", "_row")
 """Where a row came from: no two rows of an ingest share it."""
 NEVER: Final = -1
 """The batch up to which all late rows are known to be merged, where nothing is known."""
+MICROSECOND: Final = timedelta(microseconds=1)
 
 OF_LATE: Final = "SEMI JOIN late_rows USING (_ingest_batch, _file, _row)"
 ADMITTED_ON_TIME: Final = (
@@ -40,13 +51,11 @@ ADMITTED_ON_TIME: Final = (
 """The admitted rows without those that were merged: what came in time."""
 
 # The late rows are the right side of the join, which is the one that is held in memory.
-MERGED: Final = """
-WITH merged AS (
-    SELECT _ingest_batch, _file, _row FROM admitted_rows {of_late}
-    WHERE {time} BETWEEN $oldest AND $newest
-),
-wanted AS (SELECT * FROM late_rows {kind} JOIN merged USING (_ingest_batch, _file, _row))
-"""
+MERGED: Final = (
+    "WITH merged AS (SELECT _ingest_batch, _file, _row FROM admitted_rows {of_late} WHERE {near}), "
+    "wanted AS (SELECT * FROM late_rows {kind} JOIN merged USING (_ingest_batch, _file, _row)) "
+    "SELECT {what} FROM wanted {more}"
+)
 
 
 @dataclass(frozen=True)
@@ -65,120 +74,126 @@ def merged_by_hour(
     settings: Settings, ingest: Ingest, start: datetime, end: datetime
 ) -> dict[datetime, LateHour]:
     """The late rows of [start, end) that the admitted table holds, by hour."""
-    return _by_hour(settings, ingest, "SEMI", start, end, NEVER)
+    with _late_rows(settings, ingest, NEVER, (start, end)) as late:
+        return late.by_hour("SEMI") if late else {}
 
 
 def unmerged_by_hour(
     settings: Settings,
     ingest: Ingest,
-    start: datetime | None = None,
-    end: datetime | None = None,
+    span: tuple[datetime, datetime] | None = None,
     *,
     after: int = NEVER,
+    spark: Callable[[], SparkSession] | None = None,
 ) -> dict[datetime, LateHour]:
     """The late rows that the admitted table does not hold, by hour, of all times by default.
 
     Of batches up to `after` all late rows are known to be merged: they are not read.
     """
-    return _by_hour(settings, ingest, "ANTI", start, end, after)
+    with _late_rows(settings, ingest, after, span, spark) as late:
+        return late.by_hour("ANTI") if late else {}
 
 
-def newest_merged(settings: Settings, ingest: Ingest, *, after: int = NEVER) -> int:
+def newest_merged(
+    settings: Settings, ingest: Ingest, *, after: int, spark: Callable[[], SparkSession]
+) -> int:
     """The newest batch up to which every late row is merged, at least `after`."""
-    late = _Late.read(settings, ingest, None, None, after)
-    if late is None:
-        return after
-    first = late.select("ANTI", "min(_ingest_batch) AS batch")[0]["batch"]
-    return int(late.newest_batch if first is None else first - 1)
-
-
-def _by_hour(
-    settings: Settings,
-    ingest: Ingest,
-    kind: Literal["SEMI", "ANTI"],
-    start: datetime | None,
-    end: datetime | None,
-    after: int,
-) -> dict[datetime, LateHour]:
-    late = _Late.read(settings, ingest, start, end, after)
-    if late is None:
-        return {}
-    time = quoted(ingest.contract.event_time)
-    money = f"sum({quoted(ingest.money)})" if ingest.money else "NULL"
-    rows = late.select(
-        kind,
-        f"date_trunc('hour', {time}) AS hour, count(*) AS n, {money} AS money",
-        "GROUP BY 1 ORDER BY 1",
-    )
-    nothing = Decimal(0) if ingest.money else None
-    hours = (
-        LateHour(row["hour"].astimezone(UTC), row["n"], row["money"] or nothing) for row in rows
-    )
-    return {hour.hour: hour for hour in hours}
+    with _late_rows(settings, ingest, after, None, spark) as late:
+        if late is None:
+            return after
+        [(first,)] = late.select("ANTI", "min(_ingest_batch)")
+        return int(late.newest_batch if first is None else first - 1)
 
 
 @dataclass(frozen=True)
 class _Late:
-    """Late rows by their places, and the admitted table beside them.
+    """`late_rows` and `admitted_rows`, as an engine has them.
 
     `merged` is the span of all hours into which any were merged; None where none ever were.
     """
 
-    rows: pa.Table
-    admitted: dataset.Dataset
-    time: str
+    engine: Engine
+    ingest: Ingest
+    span: tuple[datetime, datetime]
+    newest_batch: int
     merged: tuple[datetime, datetime] | None
 
-    @classmethod
-    def read(
-        cls,
-        settings: Settings,
-        ingest: Ingest,
-        start: datetime | None,
-        end: datetime | None,
-        after: int,
-    ) -> _Late | None:
-        """The late rows of [start, end) that came after a batch; None if there are none."""
-        lake = settings.lake()
-        if not (lake.exists(ingest.late) and lake.exists(ingest.admitted)):
-            return None
-        time = ingest.contract.event_time
-        wanted = pc.field("_ingest_batch") > after
-        if start is not None and end is not None:
-            wanted &= moments_between(time, start, end)
-        columns = [*PLACE, time, *([ingest.money] if ingest.money else [])]
-        late = open_table(lake, ingest.late)
-        rows = read_rows(late, columns=columns, filter=wanted)
-        if not rows.num_rows:
-            return None
-        admitted = open_table(lake, ingest.admitted)
-        hours = hours_merged(lake, ingest.name, FIRST)
-        span = (min(hours), max(hours) + timedelta(hours=1)) if hours else None
-        return cls(rows, admitted, time, span)
-
-    @property
-    def newest_batch(self) -> int:
-        """The newest batch of which a row is late."""
-        return int(pc.max(self.rows["_ingest_batch"]).as_py())
+    def by_hour(self, kind: Literal["SEMI", "ANTI"]) -> dict[datetime, LateHour]:
+        """The rows that are merged (SEMI) or not (ANTI), by hour."""
+        time, money = self.ingest.contract.event_time, self.ingest.money
+        hour = f"date_trunc('hour', {self.engine.name(time)})"
+        amounts = f"sum({self.engine.name(money)})" if money else "NULL"
+        rows = self.select(kind, f"{hour} AS hour, count(*), {amounts}", "GROUP BY 1 ORDER BY 1")
+        nothing = Decimal(0) if money else None
+        hours = (LateHour(at.astimezone(UTC), n, total or nothing) for at, n, total in rows)
+        return {each.hour: each for each in hours}
 
     def select(
         self, kind: Literal["SEMI", "ANTI"], what: str, more: str = ""
-    ) -> list[dict[str, Any]]:
+    ) -> list[tuple[Any, ...]]:
         """The answer of a query over the rows that are merged (SEMI) or not (ANTI)."""
-        from pyarrow import dataset as ds  # It imports pandas, which takes a second.
-
-        span = pc.min_max(self.rows[self.time]).as_py()
-        if self.merged is None:
-            admitted = ds.dataset(self.admitted.schema.empty_table())
-        else:
-            admitted = self.admitted
-            span = {
-                "min": max(span["min"], self.merged[0]),
-                "max": min(span["max"], self.merged[1]),
-            }
-        rows = MERGED.format(time=quoted(self.time), kind=kind, of_late=OF_LATE)
-        return query(
-            f"{rows} SELECT {what} FROM wanted {more}",  # noqa: S608 - declared columns, quoted
-            {"late_rows": ds.dataset(self.rows), "admitted_rows": admitted},
-            {"oldest": span["min"], "newest": span["max"]},
+        near = "false"
+        if self.merged is not None:
+            oldest, newest = (max(self.span[0], self.merged[0]), min(self.span[1], self.merged[1]))
+            time = self.engine.name(self.ingest.contract.event_time)
+            near = moments_predicate(time, oldest, shifted(newest, MICROSECOND))
+        return self.engine.rows(
+            MERGED.format(of_late=OF_LATE, near=near, kind=kind, what=what, more=more)
         )
+
+
+@contextmanager
+def _late_rows(
+    settings: Settings,
+    ingest: Ingest,
+    after: int,
+    within: tuple[datetime, datetime] | None,
+    spark: Callable[[], SparkSession] | None = None,
+) -> Iterator[_Late | None]:
+    """The late rows of a span, or of all times, that came after a batch; None if there are none."""
+    lake, time = settings.lake(), ingest.contract.event_time
+    if not (lake.exists(ingest.late) and lake.exists(ingest.admitted)):
+        yield None
+        return
+    late, admitted = open_table(lake, ingest.late), open_table(lake, ingest.admitted)
+    wanted = pc.field("_ingest_batch") > after
+    if within is not None:
+        wanted &= moments_between(time, *within)
+    many = spark is not None and late.size(wanted) > DRIVER_BYTES
+    with _engine(lake, ingest, late, admitted, spark if many else None) as engine:
+        at = engine.name(time)
+        columns = [*PLACE, at, *([engine.name(ingest.money)] if ingest.money else [])]
+        own = f"_ingest_batch > {after}"
+        if within is not None:
+            own += f" AND {moments_predicate(at, *within)}"
+        # Names are declared in code, and quoted; the moments are ours.
+        engine.keep("late_rows", f"SELECT {', '.join(columns)} FROM late_files WHERE {own}")  # noqa: S608
+        ends = f"SELECT max(_ingest_batch), min({at}), max({at}) FROM late_rows"  # noqa: S608
+        [(newest_batch, *span)] = engine.rows(ends)
+        if newest_batch is None:
+            yield None
+            return
+        hours = hours_merged(lake, ingest.name, FIRST)
+        merged = (min(hours), max(hours) + timedelta(hours=1)) if hours else None
+        yield _Late(engine, ingest, (span[0], span[1]), newest_batch, merged)
+
+
+@contextmanager
+def _engine(
+    lake: Lake,
+    ingest: Ingest,
+    late: TableRows,
+    admitted: TableRows,
+    spark: Callable[[], SparkSession] | None,
+) -> Iterator[Engine]:
+    """Spark where it is to be asked, else DuckDB."""
+    if spark is None:
+        with connection({"late_files": late, "admitted_rows": admitted}) as duck:
+            yield DuckDb(duck, ingest.late)
+        return
+    session = spark()
+    frames = {
+        "late_files": read_delta(session, lake.path(ingest.late), late.version),
+        "admitted_rows": read_delta(session, lake.path(ingest.admitted), admitted.version),
+    }
+    yield OnSpark(frames, ingest.late)

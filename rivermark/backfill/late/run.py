@@ -68,9 +68,9 @@ def merge_late(
 ) -> MergeReport:
     """Merge the late rows of the ingests' closed days, from `first` to `last` where given.
 
-    Spark is asked for only when a derived table has to be recomputed. Killed at any moment, the
-    next call finishes: no late row is merged twice, and no day is forgotten. Raises RivermarkError
-    while another merge is running.
+    Spark is asked for only where rows are many, or a derived table has to be recomputed. Killed at
+    any moment, the next call finishes: no late row is merged twice, and no day is forgotten. Raises
+    RivermarkError while another merge is running.
     """
     lake, started = context.lake, time.monotonic()
     create_table(lake, PENDING_AND_MERGES)
@@ -83,7 +83,7 @@ def merge_late(
         pending = pending_days(lake, context.topology)
         present = [ingest for ingest in ingests if lake.exists(ingest.late)]
         late_versions = {ingest.name: _version(lake.path(ingest.late)) for ingest in present}
-        late = mergeable(context.settings, ingests, first=first, last=last)
+        late = mergeable(context.settings, ingests, context.spark, first=first, last=last)
         if not (late or interrupted or any_closed(lake, context.topology, pending)):
             report.downstream.pending = pending
             return report
@@ -158,7 +158,7 @@ def _merge_ingest(
         money=sum(amounts, Decimal(0)) if amounts else None,
         version_before=before,
         version_after=_version(path),
-        merged_through=newest_merged(context.settings, ingest, after=known),
+        merged_through=newest_merged(context.settings, ingest, after=known, spark=context.spark),
     )
 
 

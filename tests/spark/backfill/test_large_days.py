@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from rivermark import Stream, Topology
 from rivermark.backfill import staging, undo
 from rivermark.backfill.context import BackfillContext
-from rivermark.backfill.late import merge
+from rivermark.backfill.late import merge, merged
 from rivermark.backfill.late.run import merge_late
 from rivermark.backfill.recompute import Order, rehearse
 from rivermark.backfill.recompute import replace as replace_days
@@ -65,9 +65,8 @@ def homes(world: Path, tmp_path: Path) -> list[Settings]:
 
 def large(patch: pytest.MonkeyPatch) -> None:
     """Make every day a large one."""
-    for module in (staging, undo):
+    for module in (staging, undo, merge, merged):
         patch.setattr(module, "DRIVER_BYTES", 0)
-    patch.setattr(merge, "MOST_ROWS", 0)
 
 
 def tables(spark: SparkSession, settings: Settings) -> list[list[tuple[object, ...]]]:

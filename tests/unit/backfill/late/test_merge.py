@@ -341,3 +341,20 @@ def test_a_table_created_again_has_late_rows_of_its_own(
 
     assert (merged_through(lake, PAYMENTS), rows_merged(lake, PAYMENTS)) == (-1, 0)
     assert merge().rows == len(payments.late)
+
+
+@pytest.mark.parametrize("module", ["merge", "merged"])
+def test_spark_is_asked_where_rows_are_more_than_the_driver_takes(
+    settings: Settings,
+    payments: Landed,
+    merge: Merge,
+    monkeypatch: pytest.MonkeyPatch,
+    module: str,
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(f"rivermark.backfill.late.{module}.DRIVER_BYTES", 100)
+        with pytest.raises(AssertionError, match="Spark was started"):
+            merge()
+
+    assert merge().rows == len(payments.late)
+    assert ids(settings, PAYMENTS) == everything(payments)
