@@ -6,7 +6,7 @@ Narrow rows (a number, a moment, a value), evenly over a day. The stream drains 
 is computed again, compared and replaced, once by the same rule and once by one that gives every
 hundredth row another value. Each is a cold process on `local[2]`, or with `--workers` on a
 standalone cluster of so many workers of one core, with the platform's own settings of memory. The
-table is compared with DuckDB's answer to the same question. Memory is the peak of all processes
+table is compared with DuckDB's rows for the same question. Memory is the peak of all processes
 together, and of the largest one of each kind.
 """
 
@@ -49,7 +49,7 @@ BEGAN: Final = datetime(2024, 3, 1, tzinfo=UTC)
 COMMIT_ROWS: Final = 1_000_000
 OTHERS: Final = 100
 """Of so many rows one has another value by the changed rule."""
-ANSWER: Final = """
+DIGEST: Final = """
 SELECT count(*), sum(hash(id, epoch_us("at"), value)::HUGEINT)
 FROM (SELECT id, "at", {value} AS value FROM rows) WHERE "at" < $end
 """
@@ -108,14 +108,14 @@ def append(path: str, ids: np.ndarray[Any, np.dtype[np.int64]], step: int) -> No
     write_deltalake(DeltaTable(path), pa.table(columns, ["id", "at", "value"]), mode="append")
 
 
-def answer(settings: Settings, of: Table, value: str) -> tuple[Any, ...] | None:
+def digest(settings: Settings, of: Table, value: str) -> tuple[Any, ...] | None:
     """The number and the digest of the day's rows, by DuckDB."""
     rows = DeltaTable(settings.lake().path(of)).to_pyarrow_dataset()
     with duckdb.connect(config={"threads": 1}) as database:
         database.execute("SET TimeZone = 'UTC'")
         database.register("rows", rows)
         end = {"end": BEGAN + timedelta(days=1)}
-        return database.execute(ANSWER.format(value=value), end).fetchone()
+        return database.execute(DIGEST.format(value=value), end).fetchone()
 
 
 def work(settings: Settings, way: str) -> None:
@@ -165,8 +165,8 @@ def measure(folder: Path, rows: int, workers: int, out: Path | None) -> None:
     settings = Settings(home=folder / "home")
     write_day(settings, rows)
     figures: dict[str, Any] = {"load_before": load(), "large_day_rows": rows, "workers": workers}
-    expected = {way: answer(settings, MEASURED, TWICE) for way in ("drain", "same")}
-    expected["other"] = answer(settings, MEASURED, f"{TWICE} + (id % {OTHERS} = 0)::DOUBLE")
+    expected = {way: digest(settings, MEASURED, TWICE) for way in ("drain", "same")}
+    expected["other"] = digest(settings, MEASURED, f"{TWICE} + (id % {OTHERS} = 0)::DOUBLE")
     [published] = stream().tables
     with master(folder, workers):
         for way, wanted in expected.items():
@@ -177,7 +177,7 @@ def measure(folder: Path, rows: int, workers: int, out: Path | None) -> None:
                 tree=psutil.Process() if workers else None,
                 kind_of=kind_of,
             )
-            if answer(settings, published, "value") != wanted:
+            if digest(settings, published, "value") != wanted:
                 raise SystemExit(f"{way} gave other rows than DuckDB")
             figures |= {f"{way}_{each['event']}": each["rows"] for each in said}
             figures |= cost.figures(way) | {f"{way}_load": load()}

@@ -57,13 +57,14 @@ def merge_late(
         if streams or group
         else chosen_ingests(declared, [])
     )
-    days = {
-        "first": parse_day(first) if first else None,
-        "last": parse_day(last) if last else None,
-    }
+    start, end = (parse_day(day) if day else None for day in (first, last))
     if dry_run:
         with err().status("Looking for late rows"):
-            late = [day for ingest in ingests for day in late_days(settings, ingest, **days)]
+            late = [
+                day
+                for ingest in ingests
+                for day in late_days(settings, ingest, first=start, last=end)
+            ]
         if as_json:
             names = ("stream", "day", "rows", "money", "closed")
             print_json({"days": [{name: getattr(day, name) for name in names} for day in late]})
@@ -71,7 +72,7 @@ def merge_late(
             print_late(late)
         return
     with backfill(settings, declared, "Merging late rows") as context:
-        report = run.merge_late(context, ingests, **days)
+        report = run.merge_late(context, ingests, first=start, last=end)
     if as_json:
         days_merged = [
             {name: getattr(day, name) for name in ("stream", "day", *COUNTS)} for day in report.days

@@ -150,7 +150,7 @@ def _merge_span(
 
 def _size(rows: TableRows, own: dataset.Expression, count: int) -> int:
     """Bytes that so many such rows take in their files, by the mean of these: some are wide."""
-    return rows.size(own) * count // max(1, rows.near(own).count_rows())
+    return rows.size(own) * count // max(1, int(rows.near(own).count_rows()))
 
 
 def _both_by_spark(
