@@ -12,6 +12,7 @@ from pydantic import Field
 from pydantic.config import JsonDict
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from rivermark.connect.notices import check_address
 from rivermark.lake.durable import set_durable
 from rivermark.lake.filesystem import check_scheme, is_local
 from rivermark.lake.lake import Lake
@@ -170,6 +171,13 @@ class Settings(BaseSettings):
         description="Command that is run when a person has to look, as a JSON list: "
         '`["mail-me", "--urgent"]`. It gets the incident and the message as two more arguments.',
     )
+    notify_to: tuple[str, ...] = Field(
+        default=(),
+        repr=False,
+        description="Addresses that get the same notices, as a JSON list: `https://...` (JSON), "
+        "`slack+https://...`, `teams+https://...`, "
+        "`smtp://user:password@host:587/?from=a@example.org&to=b@example.org`, or `smtps://...`.",
+    )
     pages_port: int = Field(
         default=3001,
         ge=1,
@@ -201,6 +209,8 @@ class Settings(BaseSettings):
                 f"setting master (RIVERMARK_MASTER): {self.master!r} is no master of Spark; write "
                 "one such as local[2], spark://host:7077, yarn or k8s://https://host:443"
             )
+        for address in self.notify_to:
+            check_address(address)
         for name in self.spark_conf:
             if not name.startswith("spark.") or name in FIXED:
                 reason = "is set by the platform" if name in FIXED else "does not begin with spark."

@@ -47,6 +47,9 @@ EXPECTED: Final = {
     "float_parsing": "write a number",
 }
 """What is said of settings whose rule is a pattern, and of values of the wrong type."""
+LISTS: Final = {"notify_to": '["https://host/path"]'}
+SECRET: Final = frozenset({"notify_to"})
+"""Settings whose values errors do not show."""
 NO_SESSION: Final = "SESSION_OR_CONTEXT_NOT_EXISTS"
 """Spark's error class where a column is made before it runs."""
 
@@ -141,17 +144,19 @@ def settings_for(home: Path | None) -> Settings:
         # What it could not read as JSON is in the text alone.
         name = str(error).partition('"')[2].partition('"')[0]
         variable = f"{PREFIX}{name.upper()}"
+        example = LISTS.get(name, '["mail-me", "--urgent"]')
+        refused = "" if name in SECRET else f", not {os.environ.get(variable)!r}"
         raise RivermarkError(
-            f"setting {name} ({variable}): write a JSON list, as in {variable}="
-            f"""'["mail-me", "--urgent"]', not {os.environ.get(variable)!r}"""
-        ) from error
+            f"setting {name} ({variable}): write a JSON list, as in {variable}='{example}'{refused}"
+        ) from None
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
         expected = EXPECTED.get(name) or EXPECTED.get(first["type"], first["msg"])
+        refused = "" if name.partition(".")[0] in SECRET else f", not {first['input']!r}"
         raise RivermarkError(
-            f"setting {name} (RIVERMARK_{name.upper()}): {expected}, not {first['input']!r}"
-        ) from error
+            f"setting {name} (RIVERMARK_{name.upper()}): {expected}{refused}"
+        ) from None
 
 
 def selected(

@@ -18,6 +18,7 @@ from rivermark.model.stream import AnyStream, Stream
 from rivermark.monitor.status import StreamStatus, desired_states, status_of
 from rivermark.monitor.time_span import span
 from rivermark.monitor.watermarks import ProducerProgress
+from rivermark.runtime.restart.outbox import Outbox
 
 NUMERIC: Final = ("rows in", "out", "late", "quarantined")
 """As few and as narrow as fits 110 columns beside a name of 28 letters."""
@@ -38,7 +39,7 @@ def status(
         rows_per_second, restarts, watermark, last_batch_at, error, metrics,
         lag (records, oldest, parts (name, records, newest, oldest), problem),
         producers (name, newest, heard, ahead_seconds), set_aside),
-        sinks (table, sink)
+        sinks (table, sink), unsent (cause, tries, error)
 
     Examples:
         rivermark status
@@ -49,6 +50,7 @@ def status(
     now = datetime.now(UTC)
     with err().status("Reading tables"), snapshot(settings.lake()):
         statuses = status_of(settings, chosen, now)
+    unsent = [notice for notice in Outbox(settings.state).notices() if notice.error]
     groups = desired_states(settings, dict.fromkeys(s.group for s in statuses))
     if as_json:
         document = {
@@ -56,6 +58,9 @@ def status(
             "groups": [{"group": name, **asdict(desired)} for name, desired in groups.items()],
             # `set_aside` is the name of `quarantined` in earlier versions.
             "streams": [{**asdict(each), "set_aside": each.quarantined} for each in statuses],
+            "unsent": [
+                {"cause": each.cause, "tries": each.tries, "error": each.error} for each in unsent
+            ],
             "sinks": [{"table": table, "sink": sink} for table, sink in sinks_of(chosen)],
         }
         print_json(document)
@@ -74,6 +79,9 @@ def status(
         print_statuses([s for s in statuses if s.group == name], title, now)
         for table, sink in sinks_of(stream for stream in chosen if stream.group == name):
             out().print(plain(f" {table} goes to {sink}"))
+    for notice in unsent:
+        text = f"a notice could not be sent ({notice.tries} tries, {notice.error}): {notice.text}"
+        out().print(plain(text, "red"))
 
 
 def print_statuses(statuses: Sequence[StreamStatus], title: str, now: datetime) -> None:

@@ -22,7 +22,7 @@ from rivermark.model.topology import Topology
 from rivermark.monitor.checks.liveness import ALIVE
 from rivermark.runtime.restart.history import RestartHistory
 from rivermark.runtime.restart.liveness import ACTIVE, LaunchedRun, RunStatus
-from rivermark.runtime.restart.notification import ensure_sent
+from rivermark.runtime.restart.notification import Receivers, ensure_sent
 from rivermark.runtime.restart.outbox import Outbox
 from rivermark.runtime.restart.plan import Alert, Plan, Start, groups_of, plan_restarts
 from rivermark.runtime.supervision.desired_state import DesiredStore
@@ -63,7 +63,8 @@ def restart_sensor(topology: Topology, jobs: Sequence[AssetJob]) -> dg.SensorDef
     def restart_streams(
         context: dg.SensorEvaluationContext, rivermark_settings: SettingsResource
     ) -> dg.SensorResult:
-        state = rivermark_settings.settings().state
+        settings = rivermark_settings.settings()
+        state = settings.state
         desired = DesiredStore(state)
 
         def decide() -> tuple[Plan, list[LaunchedRun]]:
@@ -86,7 +87,7 @@ def restart_sensor(topology: Topology, jobs: Sequence[AssetJob]) -> dg.SensorDef
         for alert in plan.alerts:
             context.log.error(alert.message)
         Outbox(state).update("restarts", plan.troubles)
-        ensure_sent(state, rivermark_settings.settings().notify_command)
+        ensure_sent(state, Receivers(settings.notify_command, settings.notify_to))
         return dg.SensorResult(
             run_requests=[run_request(start) for start in plan.requests],
             skip_reason=None

@@ -25,7 +25,7 @@ MERMAID: Final = SCRIPTS / "mermaid.js"
 WORKER: Final = SCRIPTS / "iframe-worker.js"
 FOLDER: Final = "assets/javascripts"
 HISTORY: Final = ("decisions/0", "changelog", "operations/cases", "performance/")
-"""Pages that a search lists last: whoever searches wants to know how things are."""
+"""Pages that a search lists last: a search is for how things are now."""
 LINK: Final = re.compile(r"\[([^\]\[]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 AS_TEXT: Final = "The diagram is shown as its source: this build had no Mermaid.\n\n```text"
 

@@ -29,6 +29,7 @@ from rivermark.dagster.ui.services import (
 from rivermark.dagster.ui.supervisor import ServiceSupervisor
 from rivermark.model.errors import RivermarkError
 from rivermark.model.restart_strategy import GrowingDelay
+from rivermark.runtime.restart.notification import Receivers
 from rivermark.testing import wait_until
 
 SOON = GrowingDelay(first=timedelta(0), attempts=2)
@@ -57,7 +58,7 @@ def supervisors(tmp_path: Path) -> Iterator[Make]:
             1,
             record or RecordFile(tmp_path),
             CODE,
-            notify_command=notify,
+            receivers=Receivers(notify),
             strategy=SOON,
             grace=1,
             services=small(*roles),

@@ -31,10 +31,10 @@ EPOCH = re.compile(r"\bdate(?:time)?\(1970")
 """A definition of when time begins: `model/time.py` has it."""
 
 LIMITS = {
-    "lines": 76_882,
-    "modules": 614,
+    "lines": 77_216,
+    "modules": 616,
     "modules above 300 lines": 19,
-    "lines that the admission function imports": 5_783,
+    "lines that the admission function imports": 5_794,
     "private names of Spark": 47,
     "docstrings that begin with a clause": 0,
     "modules that define the epoch": 1,

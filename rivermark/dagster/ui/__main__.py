@@ -18,6 +18,7 @@ from rivermark.dagster.ui.record import Record, RecordFile
 from rivermark.dagster.ui.services import DOCUMENTS, PAGE, code_location, is_free
 from rivermark.dagster.ui.supervisor import ServiceSupervisor
 from rivermark.model.errors import RivermarkError
+from rivermark.runtime.restart.notification import Receivers
 from rivermark.runtime.supervision.heartbeat import ENDED, HeartbeatStore, host_alive
 from rivermark.settings import Settings
 
@@ -86,7 +87,7 @@ def supervise() -> int:
         options.port,
         record,
         code,
-        notify_command=settings.notify_command,
+        receivers=Receivers(settings.notify_command, settings.notify_to),
         standby_arguments=words,
     )
     supervisor.run(ending)

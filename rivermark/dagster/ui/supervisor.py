@@ -32,7 +32,7 @@ from rivermark.dagster.ui.services import (
     write_workspace,
 )
 from rivermark.model.restart_strategy import GrowingDelay, RestartStrategy
-from rivermark.runtime.restart.notification import ensure_sent
+from rivermark.runtime.restart.notification import Receivers, ensure_sent
 from rivermark.runtime.restart.outbox import Outbox, Trouble
 
 POLL_SECONDS: Final = 0.5
@@ -69,7 +69,7 @@ class ServiceSupervisor:
     port: int
     record: RecordFile
     code: CodeLocation
-    notify_command: tuple[str, ...] = ()
+    receivers: Receivers = field(default_factory=Receivers)
     strategy: RestartStrategy = STRATEGY
     standby_arguments: tuple[str, ...] = ()
     grace: float = 15.0
@@ -120,7 +120,7 @@ class ServiceSupervisor:
         if time.monotonic() - self._notified >= NOTIFY_SECONDS:
             self._notified = time.monotonic()
             Outbox(self.record.state).update("ui", self._troubles)
-            ensure_sent(self.record.state, self.notify_command)
+            ensure_sent(self.record.state, self.receivers)
 
     def end(self) -> None:
         """End the standby, the page and the daemon, and then the code server."""

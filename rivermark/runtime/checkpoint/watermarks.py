@@ -22,7 +22,6 @@ from rivermark.lake.integrity.sidecar import sidecar_of, write_sidecar
 from rivermark.lake.lake import Lake
 from rivermark.model.stream import Stream, passes_on
 from rivermark.runtime.checkpoint.generation import newest_entry, read_generation
-from rivermark.runtime.checkpoint.identity import has_state
 
 
 def batch_watermark(checkpoint: str, batch: int) -> datetime | None:
@@ -79,6 +78,9 @@ def batch_to_close(checkpoint: str) -> int | None:
     None is missing where the last batch is not finished or did not move the watermark, and where
     the query keeps no state.
     """
+    # Here, because commands without Spark read watermarks.
+    from rivermark.runtime.checkpoint.identity import has_state
+
     store, path = filesystem(checkpoint)
     planned, finished = (newest_entry(store, f"{path}/{log}") for log in ("offsets", "commits"))
     if finished is None or planned != finished or not has_state(checkpoint):

@@ -1,13 +1,16 @@
-"""Sends what the outbox holds, by a command of the deployment's own, in a process of its own.
+"""Sends what the outbox holds, by commands, in a process of its own.
 
-    python -m rivermark.runtime.restart.notification STATE_ROOT COMMAND [ARGUMENT ...]
+    python -m rivermark.runtime.restart.notification STATE_ROOT COMMANDS
 
-No tick of a sensor waits for that command: who writes a notice starts the process, where none runs,
-and goes on. It ends when nothing is to be sent soon.
+`COMMANDS` is a JSON list of commands, each a list of words. No tick of a sensor waits for them: who
+writes a notice starts the process, where none runs, and goes on. It ends when nothing is to be sent
+soon.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 import os
 import signal
@@ -15,17 +18,20 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from rivermark.connect.notices import VARIABLE
 from rivermark.runtime.restart.outbox import Outbox
 from rivermark.runtime.supervision import state_file
 
 LOG = logging.getLogger("rivermark")
 MODULE: Final = "rivermark.runtime.restart.notification"
+DELIVERY: Final = "rivermark.connect.notices"
 SECONDS: Final = 30.0
 """How long the command may take before it is killed, with what it has started."""
 SOON: Final = timedelta(seconds=10)
@@ -36,26 +42,46 @@ STATUS: Final = "RIVERMARK_NOTICE"
 """The variable in which the command finds whether the cause is `open` or `over`."""
 
 
-def ensure_sent(state_root: str | Path, command: Sequence[str]) -> bool:
+@dataclass(frozen=True)
+class Receivers:
+    """The receivers of notices: a command of the deployment's own, and addresses."""
+
+    command: Sequence[str] = ()
+    addresses: Sequence[str] = ()
+
+    def commands(self) -> list[list[str]]:
+        """The commands by which each gets a notice; those of addresses find them by `variables`."""
+        count = range(len(self.addresses))
+        own = [[*self.command]] if self.command else []
+        return [*own, *([sys.executable, "-m", DELIVERY, str(number)] for number in count)]
+
+    def variables(self) -> dict[str, str]:
+        """The environment with the addresses, which hold secrets."""
+        return {**os.environ, VARIABLE: json.dumps([*self.addresses])}
+
+
+def ensure_sent(state_root: str | Path, receivers: Receivers) -> bool:
     """Have what is due sent by a process of its own; returns whether one was started."""
-    outbox = Outbox(state_root)
+    outbox, commands = Outbox(state_root), receivers.commands()
     STARTED[:] = [process for process in STARTED if process.poll() is None]
-    if STARTED or not command or not outbox.due() or _is_sending(outbox):
+    if STARTED or not commands or not outbox.due() or _is_sending(outbox):
         return False
     STARTED.append(
         subprocess.Popen(
-            [sys.executable, "-m", MODULE, str(state_root), *command],
+            [sys.executable, "-m", MODULE, str(state_root), json.dumps(commands)],
             start_new_session=True,
             stdin=subprocess.DEVNULL,
+            env=receivers.variables(),
         )
     )
     return True
 
 
-def send_due(outbox: Outbox, command: Sequence[str], seconds: float = SECONDS) -> None:
+def send_due(outbox: Outbox, commands: Sequence[Sequence[str]], seconds: float = SECONDS) -> None:
     """Send what is due, one after the other, until nothing is due soon.
 
-    Without effect where another process sends.
+    A receiver that took a notice does not get it again where another one did not. Without effect
+    where another process sends.
     """
     descriptor = state_file.lock(_lock_of(outbox), 0.0)
     if descriptor is None:
@@ -64,10 +90,18 @@ def send_due(outbox: Outbox, command: Sequence[str], seconds: float = SECONDS) -
         while True:
             for notice in outbox.due():
                 over = notice.sent and notice.over_at is not None
-                error = run(command, notice.cause, notice.text, over=over, seconds=seconds)
-                if error is not None:
-                    LOG.warning("the command that notifies failed: %s", error)
-                outbox.tried(notice, error)
+                taken, errors = set(notice.taken), []
+                for command in commands:
+                    receiver = hashlib.sha256(json.dumps([*command]).encode()).hexdigest()[:16]
+                    if receiver in taken:
+                        continue
+                    error = run(command, notice.cause, notice.text, over=over, seconds=seconds)
+                    if error is None:
+                        taken.add(receiver)
+                    else:
+                        LOG.warning("a notice was not sent: %s", error)
+                        errors.append(error)
+                outbox.tried(notice, "; ".join(errors) or None, taken=taken)
             waiting = [notice.due for notice in outbox.notices() if notice.waits]
             if not waiting or min(waiting) - datetime.now(UTC) > SOON:
                 return
@@ -77,11 +111,17 @@ def send_due(outbox: Outbox, command: Sequence[str], seconds: float = SECONDS) -
 
 
 def run(
-    command: Sequence[str], incident: str, message: str, *, over: bool, seconds: float = SECONDS
+    command: Sequence[str],
+    incident: str,
+    message: str,
+    *,
+    over: bool,
+    seconds: float = SECONDS,
+    variables: Mapping[str, str] = os.environ,
 ) -> str | None:
     """Run the command with incident and message as its last arguments; returns why it failed.
 
-    They are never part of a shell's text, whatever they hold.
+    They are never part of a shell's text, whatever they hold. `variables` are its environment.
     """
     # No NUL can be passed on.
     words = [*command, *(text.replace("\0", " ") for text in (incident, message))]
@@ -93,7 +133,7 @@ def run(
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
-                env={**os.environ, STATUS: "over" if over else "open"},
+                env={**variables, STATUS: "over" if over else "open"},
             )
         except (OSError, ValueError) as error:
             return str(error)
@@ -123,4 +163,4 @@ def _lock_of(outbox: Outbox) -> Path:
 
 
 if __name__ == "__main__":
-    send_due(Outbox(sys.argv[1]), sys.argv[2:])
+    send_due(Outbox(sys.argv[1]), json.loads(sys.argv[2]))

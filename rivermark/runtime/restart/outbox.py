@@ -41,7 +41,10 @@ class Trouble:
 
 @dataclass(frozen=True, kw_only=True)
 class Notice:
-    """One message and how far it has come. `owners` are those who say that its cause goes on."""
+    """One message and how far it has come. `owners` are those who say that its cause goes on.
+
+    `taken` are the receivers that have it, where others do not yet.
+    """
 
     cause: str
     message: str
@@ -52,6 +55,7 @@ class Notice:
     tries: int = 0
     due: datetime
     error: str = ""
+    taken: tuple[str, ...] = ()
 
     @property
     def waits(self) -> bool:
@@ -113,8 +117,18 @@ class Outbox:
         """All that is open, or not yet sent to be over."""
         return sorted(self._read(), key=lambda notice: notice.at)
 
-    def tried(self, notice: Notice, error: str | None, now: datetime | None = None) -> None:
-        """Record that a notice was sent, or why not: then it is due again after a growing wait."""
+    def tried(
+        self,
+        notice: Notice,
+        error: str | None,
+        now: datetime | None = None,
+        *,
+        taken: Iterable[str] = (),
+    ) -> None:
+        """Record that a notice was sent, or why not: then it is due again after a growing wait.
+
+        `taken` are the receivers that have it all the same.
+        """
         now = now or datetime.now(UTC)
         with self._locked():
             try:
@@ -126,10 +140,12 @@ class Outbox:
             if error is not None:
                 wait = WAITS[min(current.tries, len(WAITS) - 1)]
                 failed = replace(current, tries=current.tries + 1, due=now + wait, error=error)
+                if notice.over_at == current.over_at:
+                    failed = replace(failed, taken=tuple(sorted(taken)))
                 forgotten = current.sent and now - (current.over_at or now) > FORGOTTEN
                 self._remove(current) if forgotten else self._write(failed)
             elif not notice.sent:
-                self._write(replace(current, sent=True, tries=0, due=now, error=""))
+                self._write(replace(current, sent=True, tries=0, due=now, error="", taken=()))
             elif current.over_at is not None:
                 self._remove(current)
 
@@ -147,7 +163,8 @@ class Outbox:
         elif not notice.sent:
             self._remove(notice)
         else:
-            self._write(replace(notice, owners=(), over_at=now, tries=0, due=now, error=""))
+            over = replace(notice, owners=(), over_at=now, tries=0, due=now, error="", taken=())
+            self._write(over)
 
     def _read(self) -> Iterator[Notice]:
         for path in sorted(self.folder.glob("*.json")):

@@ -175,6 +175,7 @@ COMMANDS: list[tuple[str, int, str]] = [
     ("expectations taxi/fare_events --json", 0, "expect_column_values_to_not_be_null"),
     ("expectations taxi/fare_events_raw", 1, "'taxi/fare_events_raw' has no suite"),
     ("dashboard --json", 0, '"page"'),
+    ("notify", 1, "no receiver of notices"),
     ("metrics --group taxi_events --json", 0, '"rivermark_rows_in_total"'),
     ("metrics --rules", 0, "RivermarkStreamDead"),
     ("pause --group taxi_events --dry-run", 0, "would be paused"),

@@ -17,6 +17,7 @@ from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
 from rivermark.monitor.status import StreamStatus, life, status_of
+from rivermark.runtime.restart.outbox import Outbox, Trouble
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
@@ -274,3 +275,21 @@ def test_what_may_take_long_says_on_a_terminal_what_it_does(
 
     assert rivermark(*command.split()).exit_code == 0
     assert said in shown
+
+
+def test_a_notice_that_could_not_be_sent_is_told(
+    rivermark: Run, settings: Settings, shop: Topology
+) -> None:
+    outbox = Outbox(settings.state)
+    outbox.update("sensor", [Trouble(cause="given_up:shop", about="shop", message="given up")])
+    (notice,) = outbox.due()
+    assert "could not be sent" not in rivermark("status", env=WIDE).stdout
+
+    outbox.tried(notice, "https at hooks.example answered 404: no such hook")
+
+    assert (
+        "a notice could not be sent (1 tries, https at hooks.example answered 404: no such hook): "
+        "given up"
+    ) in rivermark("status", env=WIDE).stdout
+    (unsent,) = json.loads(rivermark("status", "--json").stdout)["unsent"]
+    assert unsent["cause"] == "given_up:shop"

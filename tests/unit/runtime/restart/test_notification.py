@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from rivermark.runtime.restart.notification import STARTED, ensure_sent, run, send_due
+from rivermark.runtime.restart.notification import STARTED, Receivers, ensure_sent, run, send_due
 from rivermark.runtime.restart.outbox import Outbox, Trouble
 from rivermark.testing import wait_until
 
@@ -80,10 +80,10 @@ def test_r13_four_messages_by_a_command_that_hangs_hold_up_nobody(tmp_path: Path
     command = (sys.executable, "-c", "import time; time.sleep(100)")
     began = time.monotonic()
     outbox.update("sensor", [Trouble(cause=c, about=c, message=c) for c in "abcd"])
-    assert ensure_sent(tmp_path, command)
+    assert ensure_sent(tmp_path, Receivers(command))
     assert time.monotonic() - began < 1
 
-    assert not ensure_sent(tmp_path, command)
+    assert not ensure_sent(tmp_path, Receivers(command))
     wait_until(lambda: running("import time; time.sleep(100)"), 20)
     for process in (*running(str(tmp_path)), *running("import time; time.sleep(100)")):
         process.kill()
@@ -94,9 +94,9 @@ def test_r13_a_process_of_its_own_sends_and_says_when_it_is_over(tmp_path: Path)
     note, outbox = tmp_path / "note", Outbox(tmp_path)
     command = (sys.executable, "-c", KEEP, str(note))
     outbox.update("sensor", [TROUBLE])
-    send_due(outbox, command)
+    send_due(outbox, [command])
     outbox.update("sensor", [])
-    send_due(outbox, command)
+    send_due(outbox, [command])
 
     began, over = kept(note)
     assert began == ["given_up:taxi", "it is given up", "open"]
@@ -110,5 +110,5 @@ def test_without_a_command_nothing_is_started_and_what_is_open_stays(tmp_path: P
     outbox = Outbox(tmp_path)
     outbox.update("sensor", [TROUBLE])
 
-    assert not ensure_sent(tmp_path, ())
+    assert not ensure_sent(tmp_path, Receivers())
     assert [notice.cause for notice in outbox.due()] == ["given_up:taxi"]
