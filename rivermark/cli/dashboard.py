@@ -12,6 +12,9 @@ import typer
 from rivermark.cli.arguments import Home, Json
 from rivermark.cli.console import err, out, plain, print_json
 from rivermark.cli.deployment import settings_for, topology
+from rivermark.model.errors import WrongUse
+from rivermark.monitor.dashboard import document_server
+from rivermark.monitor.dashboard.page_links import make_token, page_url
 from rivermark.monitor.dashboard.refresh import PAGE, refresh
 
 
@@ -23,6 +26,9 @@ def dashboard(
     checks: Annotated[
         bool, typer.Option(help="Evaluate and record every check, or show the recorded results.")
     ] = True,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Serve it on this machine; it refreshes by itself.")
+    ] = False,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
@@ -34,10 +40,14 @@ def dashboard(
     Examples:
         rivermark dashboard
         rivermark dashboard --out today.html --no-checks
+        rivermark dashboard --serve
     """
+    if serve and to is not None:
+        raise WrongUse("--serve has the pages of the home: leave --out away")
     began = time.monotonic()
     with err().status("Reading streams and tables"):
-        drawn = refresh(settings_for(home), topology(), datetime.now(UTC), to=to, evaluate=checks)
+        settings = settings_for(home)
+        drawn = refresh(settings, topology(), datetime.now(UTC), to=to, evaluate=checks)
     facts = drawn.facts
     failed = sum(not results[-1].passed for results in facts.checks)
     size, seconds = drawn.path.stat().st_size, time.monotonic() - began
@@ -52,3 +62,7 @@ def dashboard(
             f"{size / 1000:,.0f} kB, {seconds:.1f} s"
         )
     )
+    if serve:
+        make_token(settings)
+        out().print(plain(f"served, until Ctrl-C, at {page_url(settings, drawn.path)}"))
+        raise typer.Exit(document_server.main(settings))

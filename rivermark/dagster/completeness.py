@@ -21,7 +21,6 @@ from rivermark.dagster.jobs.dashboard import (
 )
 from rivermark.dagster.jobs.events import evaluation
 from rivermark.dagster.jobs.names import by_days, table_key
-from rivermark.dagster.jobs.page_links import page_url
 from rivermark.dagster.jobs.suites import DAY_SUITE_CHECK, days_to_evaluate, suite_results_of_days
 from rivermark.dagster.resources.settings import SettingsResource
 from rivermark.model.stream import Ingest, Stream
@@ -34,6 +33,7 @@ from rivermark.monitor.completeness.checks import (
 )
 from rivermark.monitor.completeness.days import derived_days
 from rivermark.monitor.dashboard.gather import Facts
+from rivermark.monitor.dashboard.page_links import page_url
 from rivermark.monitor.dashboard.refresh import Refreshed, refresh
 from rivermark.monitor.lateness_proposal import propose_lateness
 from rivermark.quality.suites import suites_of

@@ -1,6 +1,8 @@
 """The document server: what Dagster links to opens in a browser, and nothing else does."""
 
 import http.client
+import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from http.client import HTTPResponse
@@ -9,13 +11,14 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 
-from rivermark.dagster.jobs.page_links import TOKEN_FILE, page_url
 from rivermark.dagster.ui import __main__ as ui
-from rivermark.dagster.ui.documents import DocumentServer
 from rivermark.dagster.ui.services import is_free
+from rivermark.monitor.dashboard.document_server import DocumentServer, LivePage
 from rivermark.monitor.dashboard.failing_rows import page_path
+from rivermark.monitor.dashboard.page_links import TOKEN_FILE, page_url
 from rivermark.monitor.dashboard.refresh import page_path as dashboard_path
 from rivermark.settings import Settings
+from rivermark.testing import wait_until
 from tests.platform.small_topology import HOURLY
 
 Get = Callable[..., HTTPResponse]
@@ -136,6 +139,43 @@ def test_a_redirect_stays_on_this_server(get: Get, server: DocumentServer) -> No
 
     assert followed.headers["Location"] == "/evil.example/x"
     assert get("/").headers["Location"] == "/pages/dashboard.html"
+
+
+def test_the_dashboard_is_drawn_while_somebody_looks_and_has_the_token(
+    settings: Settings, tmp_path: Path
+) -> None:
+    """A page that is asked for goes on, and says what keeps it from going on."""
+    page, marks = dashboard_path(settings), tmp_path / "drawn"
+    drawing = LivePage(settings)
+    vars(drawing)["_command"] = (
+        *(sys.executable, "-c"),
+        f"import sys; open({str(marks)!r}, 'a').write('x'); sys.exit('no lake: \u00e9 is read')",
+    )
+    with DocumentServer(settings, 0, drawing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+
+        def ask(path: str, cookie: str) -> HTTPResponse:
+            connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)
+            connection.request("HEAD", path, headers={"Cookie": cookie})
+            return connection.getresponse()
+
+        own = f"rivermark_pages={server.token}"
+        assert ask("/pages/dashboard.html", own).headers["Last-Modified"]
+        assert not marks.exists(), "it is of just now"
+        os.utime(page, (1, 1))
+        assert ask("/pages/dashboard.html", "").status == 403
+        assert ask("/pages/bad_rows/taxi.hourly.html", own).status == 200
+        assert not marks.exists()
+
+        old = ask("/pages/dashboard.html", own)
+        assert old.headers["Last-Modified"] == "Thu, 01 Jan 1970 00:00:01 GMT"
+        told = wait_until(
+            lambda: ask("/pages/dashboard.html", own).headers["Rivermark-Problem"], 60
+        )
+        assert told == "no lake: ? is read"
+        ask("/pages/dashboard.html", own)
+        assert marks.read_text() == "x", "not again at once"
+        server.shutdown()
 
 
 def test_it_answers_head_and_refuses_to_write(get: Get) -> None:

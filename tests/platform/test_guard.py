@@ -124,6 +124,15 @@ def test_r14_what_another_page_asks_is_refused(
     assert "version" not in text
 
 
+def test_each_page_of_dagster_leads_to_the_dashboard(port: int) -> None:
+    for path in ("/", "/assets"):
+        status, text = request(port, "GET", path)
+
+        assert status == 200
+        assert 'href="http://127.0.0.1:3001/pages/dashboard.html' in text
+        assert text.endswith(">Dashboard</a></body></html>")
+
+
 def test_r14_the_page_is_shown_within_no_other(port: int) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
     connection.request("GET", "/")

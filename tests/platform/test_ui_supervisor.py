@@ -211,7 +211,7 @@ def test_page_and_daemon_read_what_the_code_server_serves(tmp_path: Path) -> Non
     assert str(socket_of(tmp_path)) in (tmp_path / "workspace.yaml").read_text()
     for service in (daemon, page):
         assert service.words[service.words.index("--workspace") + 1].endswith("workspace.yaml")
-    assert documents.module == "rivermark.dagster.ui.documents"
+    assert documents.module == "rivermark.monitor.dashboard.document_server"
 
 
 DG = """
@@ -268,7 +268,7 @@ def test_r22_a_home_that_is_too_deep_for_a_socket_is_refused_in_one_sentence(
 
 ENDS = """
 import signal, sys, threading
-from rivermark.dagster.ui.processes import on_interrupt
+from rivermark.runtime.supervision.live_process import on_interrupt
 ending = threading.Event()
 on_interrupt(lambda *_: ending.set())
 print("ready", flush=True)

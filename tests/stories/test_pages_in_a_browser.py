@@ -119,8 +119,8 @@ def address(home: Settings) -> str:
 
 
 @pytest.fixture(scope="module")
-def others(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The index of Data Docs, and a page of failing rows."""
+def others(tmp_path_factory: pytest.TempPathFactory, address: str) -> list[str]:
+    """The index of Data Docs, a page of failing rows, and the results alone."""
     folder = tmp_path_factory.mktemp("pages")
     runs = [
         StoredRun("shop/orders", f"version-{n}", NOW, n > 1, 9, n < 2, "a.html", critical=n < 1)
@@ -131,7 +131,8 @@ def others(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     by_day = {failing.rule: {NOW.date(): 30}}
     evidence = Evidence("shop/payments", 7, (failing,), by_day, ("customer",), "rivermark show")
     failing_rows.write(evidence, folder / "failing.html")
-    return [(folder / name).as_uri() for name in ("index.html", "failing.html")]
+    pages = [(folder / name).as_uri() for name in ("index.html", "failing.html")]
+    return [*pages, address.replace("dashboard.html", "results.html")]
 
 
 @pytest.mark.parametrize(("width", "dark"), LOOKS)
@@ -195,13 +196,14 @@ def test_each_link_leads_to_something_that_is_then_seen(
     browser.open(address)
     links = browser.evaluate(
         "return [...document.querySelectorAll('a')].map(a => a.getAttribute('href'))"
+        ".filter(to => to.startsWith('#'))"
     )
 
     assert len(links) > 5
     for n, link in enumerate(links):
         browser.open(address)
         browser.evaluate(
-            "const a = document.querySelectorAll('a')[arguments[0]];"
+            "const a = document.querySelectorAll('a[href^=\"#\"]')[arguments[0]];"
             "for (let e = a; e; e = e.parentElement) if (e.tagName === 'DETAILS') e.open = true;"
             "a.click()",
             n,

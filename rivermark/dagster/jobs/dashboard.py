@@ -10,11 +10,11 @@ import dagster as dg
 
 from rivermark.dagster.jobs.asset_job import AssetJob
 from rivermark.dagster.jobs.names import prefixed, table_key
-from rivermark.dagster.jobs.page_links import page_url
 from rivermark.dagster.resources.settings import SettingsResource
 from rivermark.model.time import MILLISECOND
 from rivermark.model.topology import Topology
 from rivermark.monitor.charts import draw_lateness
+from rivermark.monitor.dashboard.page_links import page_url
 from rivermark.monitor.dashboard.refresh import page_path
 from rivermark.monitor.lateness_proposal import Proposal
 from rivermark.monitor.time_span import span

@@ -16,13 +16,13 @@ from pyspark.sql import SparkSession
 
 from rivermark.dagster.jobs.check_results import SEVERITIES, unanswered
 from rivermark.dagster.jobs.names import table_key
-from rivermark.dagster.jobs.page_links import page_url
 from rivermark.html.markdown import markdown_text
 from rivermark.lake.delta import dataset_of, delta_table, read_delta
 from rivermark.model.check import HARDEST_FIRST
 from rivermark.model.suite import Suite
 from rivermark.model.table import Table
 from rivermark.monitor.dashboard.failing_rows import page_path, write
+from rivermark.monitor.dashboard.page_links import page_url
 from rivermark.quality.duckdb_evaluator import DuckDbEvaluator
 from rivermark.quality.failing_rows import Evidence, evidence_of
 from rivermark.quality.gx.evaluator import DocsEvaluator

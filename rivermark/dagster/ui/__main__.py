@@ -11,15 +11,15 @@ from typing import Final
 
 from rivermark.cli.deployment import settings_for
 from rivermark.cli.group import sentence_of
-from rivermark.dagster.jobs.page_links import make_token
-from rivermark.dagster.ui.documents import LOOPBACK
-from rivermark.dagster.ui.processes import on_interrupt
 from rivermark.dagster.ui.record import Record, RecordFile
 from rivermark.dagster.ui.services import DOCUMENTS, PAGE, code_location, is_free
 from rivermark.dagster.ui.supervisor import ServiceSupervisor
 from rivermark.model.errors import RivermarkError
+from rivermark.monitor.dashboard.document_server import LOOPBACK
+from rivermark.monitor.dashboard.page_links import make_token
 from rivermark.runtime.restart.notification import Receivers
 from rivermark.runtime.supervision.heartbeat import ENDED, HeartbeatStore, host_alive
+from rivermark.runtime.supervision.live_process import on_interrupt
 from rivermark.settings import Settings
 
 TAKE_SECONDS: Final = 5.0

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterator
+from html import escape
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
@@ -20,9 +21,12 @@ from dagster_webserver.cli import cli
 from dagster_webserver.webserver import DagsterWebserver
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
-from starlette.responses import PlainTextResponse
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from rivermark.monitor.dashboard.page_links import page_url
+from rivermark.monitor.dashboard.refresh import page_path
 from rivermark.settings import Settings
 
 READING: Final = frozenset({"GET", "HEAD"})
@@ -92,10 +96,27 @@ def hosts_of(host: str, port: int, others: Collection[str] = ()) -> Iterator[str
     yield from others
 
 
+DASHBOARD: Final = (
+    '<a href="{address}" target="_blank" rel="noopener" style="position:fixed;right:16px;'
+    "bottom:16px;z-index:9;padding:6px 14px;border-radius:16px;background:#0a58a5;color:#fff;"
+    'font:600 13px system-ui,sans-serif;text-decoration:none">Dashboard</a></body>'
+)
+"""The link to the dashboard on each of Dagster's pages, also on that which it lands on."""
+
+
 class GuardedWebserver(DagsterWebserver[Any, Any]):
-    """Dagster's web server, with the guard before all that it does."""
+    """Dagster's web server, with the guard before all that it does, and a link to the dashboard."""
 
     hosts: Collection[str] = ()
+    dashboard: str = ""
+
+    def index_html_endpoint(self, request: Request) -> HTMLResponse:
+        """Dagster's page, which draws itself by scripts, and the link beside what these draw."""
+        page: HTMLResponse = super().index_html_endpoint(request)
+        link = DASHBOARD.format(address=escape(self.dashboard, quote=True))
+        content = bytes(page.body).replace(b"</body>", link.encode())
+        headers = {k: v for k, v in page.headers.items() if k != "content-length"}
+        return HTMLResponse(content, headers=headers)
 
     def build_middleware(self) -> list[Middleware]:
         """The guard first."""
@@ -106,7 +127,9 @@ def main() -> None:
     """Serve Dagster's page with its own command line."""
     words = dict(zip(sys.argv, sys.argv[1:], strict=False))
     port, host = int(words.get("--port", 3000)), words.get("--host", "127.0.0.1")
-    GuardedWebserver.hosts = {*hosts_of(host, port, Settings().ui_hosts)}
+    settings = Settings()
+    GuardedWebserver.hosts = {*hosts_of(host, port, settings.ui_hosts)}
+    GuardedWebserver.dashboard = page_url(settings, page_path(settings))
     # Its command line makes the server by this name.
     vars(dagster_webserver.app)["DagsterWebserver"] = GuardedWebserver
     cli()

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import FrameType
 
 import psutil
 
 from rivermark.runtime.supervision.live_process import live_process, start_of
-
-Handler = Callable[[int, FrameType | None], None] | signal.Handlers
 
 
 @dataclass(frozen=True)
@@ -59,15 +55,3 @@ def start(
         env=environment,
         stdin=stdin,
     )
-
-
-def on_interrupt(handler: Handler) -> None:
-    """Handle SIGINT, SIGTERM, and a terminal that is closed, unless `nohup` keeps that away.
-
-    Also where a shell started this in the background, with SIGINT ignored: a process begins with
-    what its parent ignores.
-    """
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, handler)
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        signal.signal(signal.SIGHUP, handler)

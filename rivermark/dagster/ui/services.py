@@ -104,7 +104,7 @@ def services_of(folder: Path, host: str, port: int, code: CodeLocation) -> tuple
         Service(CODE_SERVER, "dagster", ("code-server", "start", *named, *at)),
         Service("daemon", "dagster._daemon", ("run", *reached)),
         Service(PAGE, f"{UI}.guard", (*reached, "--host", host, "--port", str(port))),
-        Service(DOCUMENTS, f"{UI}.documents", ()),
+        Service(DOCUMENTS, "rivermark.monitor.dashboard.document_server", ()),
     )
 
 

@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 
-from rivermark.dagster.ui.processes import on_interrupt
+from rivermark.runtime.supervision.live_process import on_interrupt
 
 
 def main() -> None:

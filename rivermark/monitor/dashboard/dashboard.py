@@ -1,14 +1,20 @@
-"""The page that shows whether the streams' days are complete and right: one self-contained file."""
+"""The page that shows whether the streams' days are complete and right: one self-contained file.
+
+Beside it the published results alone, large: to show to others, each plot as a picture too.
+"""
 
 from __future__ import annotations
 
+import re
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from rivermark.html.chart import Chart, Ranking
 from rivermark.lake.filesystem import write_file
+from rivermark.monitor.charts import picture
 from rivermark.monitor.checks.history import RecordedResult
 from rivermark.monitor.dashboard.drawings import Drawing, history
 from rivermark.monitor.dashboard.formatting import anchor, render
@@ -80,6 +86,28 @@ def write(facts: Facts, path: Path) -> Path:
     """Draw the page into a file."""
     write_file(str(path), draw(facts).encode(), durable=False)
     return path
+
+
+class ShownPlot(NamedTuple):
+    """A plot, and its picture: an SVG file within the page, and the name to save it by."""
+
+    chart: Chart | Ranking
+    address: str
+    name: str
+
+
+def write_results(facts: Facts, path: Path, dashboard: str) -> Path:
+    """Draw the page of the results alone; `dashboard` is the name of the page beside it."""
+    plots = [_shown(chart) for chart in facts.results]
+    page = render("results.html", at=facts.at, plots=plots, dashboard=dashboard)
+    write_file(str(path), page.encode(), durable=False)
+    return path
+
+
+def _shown(chart: Chart | Ranking) -> ShownPlot:
+    data = b64encode(picture(chart.title, [chart]).encode()).decode()
+    name = re.sub(r"\W+", "-", chart.title.lower()).strip("-") or "plot"
+    return ShownPlot(chart, f"data:image/svg+xml;base64,{data}", name)
 
 
 def _charts(facts: Facts) -> list[Chart | Ranking]:

@@ -38,6 +38,7 @@ YEAR: Final = 365
 RESULTS_SHOWN: Final = 30
 NEWEST_COMMITS: Final = 200
 RECOMPUTES: Final = 20
+RESULTS_PAGE: Final = "results.html"
 DATA_DOCS: Final = "../quality/pages"
 """Where Data Docs lie, seen from the folder of pages."""
 
@@ -111,8 +112,9 @@ class Recompute:
 class Facts:
     """Everything on the page.
 
-    `failing_pages` are the pages of failing rows by table, and `data_docs` the page of each suite's
-    newest run by its name, both relative to the folder of pages.
+    `failing_pages` are the pages of failing rows by table, `data_docs` the page of each suite's
+    newest run by its name, and `results_page` that of the published results alone, all relative to
+    the folder of pages.
     """
 
     at: datetime
@@ -125,6 +127,7 @@ class Facts:
     results: tuple[Chart | Ranking, ...] = ()
     failing_pages: Mapping[str, str] = field(default_factory=dict)
     data_docs: Mapping[str, str] = field(default_factory=dict)
+    results_page: str = ""
 
 
 def gather(settings: Settings, topology: Topology, now: datetime, *, days: int = YEAR) -> Facts:
@@ -164,6 +167,7 @@ def gather(settings: Settings, topology: Topology, now: datetime, *, days: int =
         history=history_of(settings, now),
         results=tuple(charts_of_results(settings, topology)),
         failing_pages=failing_pages(settings, tables),
+        results_page=RESULTS_PAGE,
         data_docs={runs[-1].suite: f"{DATA_DOCS}/{quote(runs[-1].page)}" for runs in suites},
     )
 

@@ -14,11 +14,13 @@ from rivermark.monitor.checks.check import StreamCheck
 from rivermark.monitor.checks.history import Evaluation, evaluate_all, record
 from rivermark.monitor.checks.registry import checks_of_stream
 from rivermark.monitor.completeness.checks import completeness_checks
-from rivermark.monitor.dashboard.dashboard import write
-from rivermark.monitor.dashboard.gather import Facts, gather
+from rivermark.monitor.dashboard.dashboard import write, write_results
+from rivermark.monitor.dashboard.gather import RESULTS_PAGE, Facts, gather
 from rivermark.settings import Settings
 
 PAGE: Final = "pages/dashboard.html"
+DRAWN: Final = (PAGE.rpartition("/")[2], RESULTS_PAGE)
+"""The pages that are drawn together, by their names in the folder of pages."""
 
 
 def page_path(settings: Settings) -> Path:
@@ -52,7 +54,9 @@ def refresh(
     page = to or page_path(settings)
     if page.parent != page_path(settings).parent:
         # A page elsewhere has none of the others beside it.
-        facts = replace(facts, failing_pages={}, data_docs={})
+        facts = replace(facts, failing_pages={}, data_docs={}, results_page="")
+    else:
+        write_results(facts, page.with_name(RESULTS_PAGE), page.name)
     return Refreshed(write(facts, page), facts, tuple(evaluations))
 
 

@@ -1,14 +1,19 @@
-"""Processes by number and start: numbers are used again."""
+"""Processes by number and start: numbers are used again. And what ends one."""
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Final
 
 import psutil
 
 BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 """A name that each start of the machine gets."""
+
+Handler = Callable[[int, FrameType | None], None] | signal.Handlers
 
 
 def start_of(pid: int) -> str | None:
@@ -49,3 +54,15 @@ def is_zombie(pid: int) -> bool:
         return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return True
+
+
+def on_interrupt(handler: Handler) -> None:
+    """Handle SIGINT, SIGTERM, and a terminal that is closed, unless `nohup` keeps that away.
+
+    Also where a shell started this in the background, with SIGINT ignored: a process begins with
+    what its parent ignores.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, handler)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, handler)
