@@ -206,8 +206,8 @@ class Settings(BaseSettings):
         self._refuse_unknown_variables()
         if not MASTER.fullmatch(self.master):
             raise RivermarkError(
-                f"setting master (RIVERMARK_MASTER): {self.master!r} is no master of Spark; write "
-                "one such as local[2], spark://host:7077, yarn or k8s://https://host:443"
+                f"setting master (RIVERMARK_MASTER): {self.master!r} is not a master of Spark; "
+                "write one such as local[2], spark://host:7077, yarn or k8s://https://host:443"
             )
         for address in self.notify_to:
             check_address(address)

@@ -99,7 +99,9 @@ def check_java() -> None:
     present = Path(home, "bin", "java").is_file() if home else shutil.which("java") is not None
     if not present:
         where = f"in JAVA_HOME ({home})" if home else "on the PATH"
-        raise JavaMissing(f"no Java {where}: Spark needs {JAVA} or later; install OpenJDK 17")
+        raise JavaMissing(
+            f"no Java was found {where}: Spark needs {JAVA} or later; install OpenJDK 17"
+        )
     version = java_version(Path(home, "bin", "java") if home else Path(shutil.which("java") or ""))
     if version is not None and version < JAVA:
         where = f"in JAVA_HOME ({home})" if home else "first on the PATH"

@@ -322,8 +322,9 @@ class Admission:
             files = writer.files()
             if files is None:
                 raise RivermarkError(
-                    f"table '{writer.table.name}' has constraints, partitions or features beyond "
-                    "columns, which tasks cannot write: take them away, or land smaller files"
+                    f"table '{writer.table.name}' has constraints, partitions or features "
+                    "beyond columns, which tasks cannot write: remove them, or land smaller "
+                    "files"
                 )
             tables[kind] = files
         return tables

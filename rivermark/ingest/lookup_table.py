@@ -53,7 +53,7 @@ class LookupTable:
         self._time = ingest.contract.event_time
         if row_count(lake, ingest.admitted) and not row_count(lake, ingest.versions):
             raise CheckpointIncompatible(
-                f"table '{ingest.name}' holds rows of the time before it was declared as a lookup, "
+                f"table '{ingest.name}' holds rows from before it was declared as a lookup, "
                 "perhaps several of a key. To archive its tables and read the source from the "
                 f"start: rivermark reset {ingest.name} --with-tables"
             )

@@ -57,7 +57,7 @@ def replace_days(
     """
     if not days:
         raise RivermarkError(
-            f"table '{table.name}': no days were given to replace; nothing was done"
+            f"table '{table.name}': no days to replace were given; nothing was done"
         )
     for tried in range(1, TRIES + 1):
         try:
@@ -96,8 +96,8 @@ def _replace(
     delta = delta_table(path)
     if delta.metadata().configuration.get(APPEND_ONLY, "false").lower() == "true":
         raise RivermarkError(
-            f"table '{table.name}' is set to take appends only ({APPEND_ONLY}=true), so that no "
-            f"day of it can be replaced. Set {APPEND_ONLY} to false, then do it again"
+            f"table '{table.name}' only accepts appends ({APPEND_ONLY}=true), so its days "
+            f"cannot be replaced. Set {APPEND_ONLY} to false, then try again"
         )
     rewritten = rows_to_rewrite(delta, table, days)
     if isinstance(rows, pa.Table):

@@ -29,8 +29,8 @@ def resolve_version(lake: Lake, table: Table | str, as_of: int | datetime | None
     version = _version_in_log(lake, table, as_of)
     if as_of is not None and not readable(lake, table, version):
         raise VersionNotAvailable(
-            f"version {version} of table '{_name(table)}' is not available: its files were cleaned "
-            f"away; the earliest is {oldest_readable(lake, table)}{_because(lake, table)}"
+            f"version {version} of table '{_name(table)}' is not available: its files have "
+            f"been deleted; the oldest is {oldest_readable(lake, table)}{_because(lake, table)}"
         )
     return version
 

@@ -54,7 +54,7 @@ def parsed(name: str, text: str, like: Parameter) -> Parameter:
             _check_span(value, like)
     except (ArithmeticError, KeyError, ValueError):
         raise WrongUse(
-            f"parameter {name}: {text!r} is not {expected}; it is declared as {shown(like)}"
+            f"parameter {name}: {text!r} is not {expected}; the declared value is {shown(like)}"
         ) from None
     return value
 

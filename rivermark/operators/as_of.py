@@ -51,7 +51,7 @@ def join_as_of(
         DeclarationError: No columns to join on, or another column occurs on both sides.
     """
     if not on:
-        raise DeclarationError("join_as_of: name the columns `on` which it joins")
+        raise DeclarationError("join_as_of: name the columns to join by, `on`")
     spans = validity(versions, on, since=since)
     both = [c for c in spans.columns if c not in on and c in events.columns]
     if both:

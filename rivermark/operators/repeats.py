@@ -35,7 +35,9 @@ def first_of_each(
     ARRIVAL on a table.
     """
     if not keys or within <= timedelta(0):
-        raise DeclarationError(f"first of each {keys} within {within}: needs keys and a time")
+        raise DeclarationError(
+            f"first_of_each {keys} within {within}: name the keys, and give a time above zero"
+        )
 
     def keep_first(events: DataFrame) -> DataFrame:
         declare(Reach("repeats", f"first_of_each within {within}", within))

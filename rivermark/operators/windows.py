@@ -135,4 +135,4 @@ def _common(*spans: timedelta) -> timedelta:
 def _positive(**spans: timedelta) -> None:
     for name, span in spans.items():
         if span <= timedelta(0):
-            raise DeclarationError(f"a window's {name} of {span}: must be above zero")
+            raise DeclarationError(f"a window's {name} is {span}, but must be above zero")

@@ -78,7 +78,7 @@ def read_lock(name: str) -> dict[Module, str]:
     lock = LOCKS / f"{name}.lock"
     if not lock.is_file():
         known = ", ".join(sorted(path.stem for path in LOCKS.glob("*.lock")))
-        raise Problem(f"there is no set of JARs named {name!r}; known are: {known}")
+        raise Problem(f"there is no set of JARs named {name!r}; choose one of {known}")
     lines = [line.split() for line in lock.read_text().splitlines() if not line.startswith("#")]
     return {Module.parse(coordinates): digest for digest, coordinates in lines}
 

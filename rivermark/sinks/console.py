@@ -45,7 +45,9 @@ class ConsoleSink(Sink):
     def check(self, table: Table) -> None:
         """Refuse a sample of nothing."""
         if self.rows < 1:
-            raise DeclarationError(f"table '{table.name}': a console sink needs at least one row")
+            raise DeclarationError(
+                f"table '{table.name}': a ConsoleSink needs at least one row; give rows=1 or more"
+            )
 
     def open(self, context: SinkContext) -> SinkWriter:
         """A writer to this process's standard output."""

@@ -107,8 +107,8 @@ def check_versioned(table: Table, version: str, keys: tuple[str, ...] = ()) -> N
     for name in (*keys, version):
         if name not in table.schema.fieldNames():
             raise DeclarationError(
-                f"table '{table.name}': an upsert by '{name}', which is no column of it"
-                f"{did_you_mean(name, table.schema.names)}"
+                f"table '{table.name}': an upsert by '{name}', which is not a column of "
+                f"it{did_you_mean(name, table.schema.names)}"
             )
 
 

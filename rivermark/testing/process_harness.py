@@ -123,7 +123,7 @@ class ProcessHarness(Generic[Event, Out]):
         """Rows of a side output since the start."""
         if tag not in self._written.sides:
             known = ", ".join(self._written.sides) or "none"
-            raise Misuse(f"'{tag}' is no side output of the process; declared: {known}")
+            raise Misuse(f"'{tag}' is not a side output of the process; declared are: {known}")
         return list(self._written.sides[tag])
 
     def counters(self) -> dict[str, int]:

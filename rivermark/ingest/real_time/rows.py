@@ -50,11 +50,12 @@ def real_time_rows(spark: SparkSession, ingest: Ingest, settings: Mapping[str, s
         )
     if source.key_format != "text":
         raise DeclarationError(
-            f"stream '{ingest.name}': in real time keys are read as text alone (key_format)"
+            f"stream '{ingest.name}': in real time keys can only be read as text (key_format)"
         )
     if source.tombstones == "rows":
         raise DeclarationError(
-            f"stream '{ingest.name}': in real time tombstones are skipped, and not read as rows"
+            f"stream '{ingest.name}': in real time tombstones are skipped, so the source "
+            "cannot have tombstones='rows'"
         )
     topics = (
         {"subscribePattern": source.pattern}
@@ -135,7 +136,7 @@ def _start(stream: str, start: Start) -> dict[str, str]:
         return {"startingTimestamp": millis, "startingOffsetsByTimestampStrategy": "latest"}
     if isinstance(start, ConsumerGroup):
         raise DeclarationError(
-            f"stream '{stream}': in real time a start is a time, offsets, earliest or latest, and "
-            f"not that of the consumer group '{start.name}'"
+            f"stream '{stream}': in real time a start is a time, offsets, earliest or latest; "
+            f"it cannot be that of the consumer group '{start.name}'"
         )
     return {"startingOffsets": json.dumps(start)}

@@ -77,7 +77,7 @@ class DeltaSource(TableSource):
 
     def __post_init__(self) -> None:
         if not self.table:
-            raise DeclarationError("table: the path or URI of a Delta table")
+            raise DeclarationError("`table` is empty: give the path or URI of a Delta table")
         if self.from_version is not None and self.from_version < 0:
             raise DeclarationError(f"from_version must be at least 0, got {self.from_version}")
 
@@ -238,9 +238,10 @@ class _DeltaReader(SourceReader):
         if newest >= read and (not is_kept or self._mark == self._mark_at(read)):
             return
         raise RivermarkError(
-            f"the Delta table {self._table} was deleted and made again, or set back: version "
-            f"{read}, up to which it was read, is {'another one' if is_kept else 'not there'}. "
-            "Put the table back; to begin again with it as it is, reset the stream with its tables"
+            f"the Delta table {self._table} was deleted and made again, or restored to an "
+            f"older version: version {read}, up to which it was read, is "
+            f"{'another one' if is_kept else 'not there'}. Put the table back; to begin again "
+            "with it as it is, reset the stream with its tables"
         )
 
     def _require_feed(self) -> None:
@@ -248,7 +249,7 @@ class _DeltaReader(SourceReader):
         if self._feed and configuration.get(FEED, "false").lower() != "true":
             raise RivermarkError(
                 f"the Delta table {self._table} records no change data feed: set its property "
-                f"{FEED}=true, or read it by appends"
+                f"{FEED}=true, or read it without changes='feed'"
             )
 
     def _gone(self, version: int, oldest: int) -> RivermarkError:

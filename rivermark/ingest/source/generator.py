@@ -63,7 +63,7 @@ class RateSource(Source):
                 f"rows_per_second must be a finite number above 0, got {self.rows_per_second}"
             )
         if self.start is not None and self.start.tzinfo is None:
-            raise DeclarationError(f"start {self.start} has no time zone")
+            raise DeclarationError(f"start {self.start} has no time zone: write tzinfo=UTC")
 
     @property
     def name(self) -> str:
@@ -185,9 +185,9 @@ class SocketSource(Source):
 
     def __post_init__(self) -> None:
         if not self.host:
-            raise DeclarationError("host '': write a name or an address such as 'localhost'")
+            raise DeclarationError("host is empty: write a name such as 'localhost'")
         if not 0 < self.port < 1 << 16:
-            raise DeclarationError(f"port {self.port}: between 1 and 65535")
+            raise DeclarationError(f"port {self.port} must be between 1 and 65535")
 
     @property
     def name(self) -> str:

@@ -139,7 +139,7 @@ class _Client(LookupClient):
         values = {name: quote(str(v), safe="") for name, v in zip(self._on, key, strict=True)}
         for name in self._in_path:
             if values[name] in ELSEWHERE:
-                raise LookupFailed(f"{name}='{values[name]}' is no part of a URL", passes=False)
+                raise LookupFailed(f"{name}='{values[name]}' cannot be part of a URL", passes=False)
         path = PLACE.sub(lambda place: values[place[1]], self._http.path)
         try:
             reply = self._http.request("GET", path, self._headers)

@@ -156,7 +156,9 @@ class Context(Generic[Out]):
         side = self._sides.get(tag)
         if side is None:
             known = ", ".join(sorted(each for each in self._sides if isinstance(each, str)))
-            raise Misuse(f"{tag!r} is no side output of the process; declared: {known or 'none'}")
+            raise Misuse(
+                f"{tag!r} is not a side output of the process; declared are: {known or 'none'}"
+            )
         rows, classes = side
         if classes is not None and row.__class__ not in classes:
             names = ", ".join(sorted(each.__name__ for each in classes))
@@ -172,7 +174,7 @@ class Context(Generic[Out]):
             Misuse: `by` is not a whole number.
         """
         if type(by) is not int:
-            raise Misuse(f"counter {name!r} is counted up by whole numbers, not {by!r}")
+            raise Misuse(f"counter {name!r} counts by whole numbers, not by {by!r}")
         counters = self._outputs.counters
         counters[name] = counters.get(name, 0) + by
 

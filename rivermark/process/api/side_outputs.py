@@ -43,7 +43,10 @@ def _check(tag: object, row: object) -> None:
     if not isinstance(tag, str) or not _TAG.fullmatch(tag):
         raise DeclarationError(f"side output {tag!r}: expected a name like 'late_fares'")
     if not isinstance(row, type) and get_origin(row) is None:
-        raise DeclarationError(f"side output '{tag}': {row!r} is no class of rows")
+        raise DeclarationError(
+            f"side output '{tag}': {row!r} is not a class of rows; write a "
+            "dataclass or msgspec.Struct"
+        )
 
 
 class Outputs:

@@ -36,7 +36,7 @@ def declare(cls: Any, base: Any) -> Declaration:
     check_handler(cls, "on_timer", "at", "ctx")
     if not isinstance(cls.dead_letter, bool):
         raise DeclarationError(
-            f"process '{name}': dead_letter is True or False, not {cls.dead_letter!r}"
+            f"process '{name}': dead_letter must be True or False, not {cls.dead_letter!r}"
         )
     says_hold, says_order = (_says(cls, base, each) for each in ("hold", "order"))
     declaration = Declaration(
@@ -78,8 +78,9 @@ def _find_sides(cls: type) -> dict[str, SideSpec]:
                 continue
             if names.get(value.tag, name) != name:
                 raise DeclarationError(
-                    f"process '{cls.__name__}': '{names[value.tag]}' and '{name}' have one tag, "
-                    f"{value.tag!r}: their rows could not be told apart"
+                    f"process '{cls.__name__}': '{names[value.tag]}' and '{name}' have the "
+                    f"same tag {value.tag!r}, so their rows could not be told apart; rename "
+                    "one of them"
                 )
             names[value.tag] = name
             what = f"process '{cls.__name__}': side output '{value.tag}'"
@@ -90,12 +91,13 @@ def _find_sides(cls: type) -> dict[str, SideSpec]:
 def _check_order(declared: Declaration) -> None:
     if declared.order not in ("arrival", "event_time"):
         raise DeclarationError(
-            f"process '{declared.name}': order is 'arrival' or 'event_time', not {declared.order!r}"
+            f"process '{declared.name}': order must be 'arrival' or 'event_time', not "
+            f"{declared.order!r}"
         )
     if declared.hold and declared.order != "event_time":
         raise DeclarationError(
-            f"process '{declared.name}' holds events until the watermark: that is for "
-            'order = "event_time"'
+            f"process '{declared.name}' holds events until the watermark, which needs order = "
+            '"event_time"'
         )
     if declared.order == "event_time":
         timeless = [each.name for each in declared.inputs if each.time is None]
@@ -118,12 +120,12 @@ def _check_evolution(declared: Declaration) -> None:
     names = {each.name for each in (*declared.states, *declared.broadcasts)}
     version: Any = declared.version
     if not isinstance(version, int) or version < 1:
-        raise DeclarationError(f"process '{declared.name}': version is a whole number from 1")
+        raise DeclarationError(f"process '{declared.name}': version must be a whole number from 1")
     for name in declared.migrations:
         if name not in names:
             raise DeclarationError(
-                f"process '{declared.name}': a migration is given for '{name}', which is no state "
-                f"of it; states are: {', '.join(sorted(names)) or 'none'}"
+                f"process '{declared.name}': a migration is given for '{name}', which is not a "
+                f"state of it; its states are: {', '.join(sorted(names)) or 'none'}"
             )
     for name in declared.forgets:
         if name in names:

@@ -98,7 +98,7 @@ def a_process(stream: AnyStream) -> Stream:
     """The stream, if a process function makes its rows; else WrongUse."""
     if isinstance(stream, Stream) and isinstance(stream.build, ProcessBuild):
         return stream
-    raise WrongUse(f"stream '{stream.name}' runs no process function: it keeps no keys")
+    raise WrongUse(f"stream '{stream.name}' has no process function, so it keeps no state by key")
 
 
 def texts_of(key: Any) -> set[str]:

@@ -46,6 +46,6 @@ def apply_build(stream: str, build: Build, *frames: DataFrame) -> DataFrame:
         ).at(raised_at(error)) from error
     if not isinstance(built, DataFrame):
         raise DeclarationError(
-            f"stream '{stream}': its build returns a {type(built).__name__} and not a DataFrame"
+            f"stream '{stream}': its build returns a {type(built).__name__} instead of a DataFrame"
         )
     return built

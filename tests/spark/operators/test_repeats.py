@@ -71,5 +71,5 @@ def test_state_forgets_ids_after_the_horizon(spark: SparkSession, tmp_path: Path
 
 
 def test_a_horizon_of_nothing_is_refused() -> None:
-    with pytest.raises(DeclarationError, match="needs keys and a time"):
+    with pytest.raises(DeclarationError, match="name the keys, and give a time"):
         first_of_each("ride_id", event_time="event_time", within=timedelta(0))

@@ -88,11 +88,11 @@ def test_what_the_broker_says_counts_before_a_member_of_that_name_as_for_admissi
     ("source", "message"),
     [
         (KafkaSource(topics="rides", format="text"), "only JSON messages of a KafkaSource"),
-        (KafkaSource(topics="rides", tombstones="rows"), "tombstones are skipped, and not read"),
-        (KafkaSource(topics="rides", key_format="long"), "keys are read as text alone"),
+        (KafkaSource(topics="rides", tombstones="rows"), "tombstones are skipped, so the source"),
+        (KafkaSource(topics="rides", key_format="long"), "keys can only be read as text"),
         (
             KafkaSource(topics="rides", start=ConsumerGroup("old")),
-            "and not that of the consumer group 'old'",
+            "it cannot be that of the consumer group 'old'",
         ),
     ],
 )

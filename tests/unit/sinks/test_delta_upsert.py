@@ -230,5 +230,5 @@ def test_a_key_may_be_text(tmp_path: Path) -> None:
 def test_a_table_without_keys_or_version_is_refused_at_declaration() -> None:
     with pytest.raises(DeclarationError, match="needs the table's `keys`"):
         Output(replace(METERS, keys=()), sinks=(SINK,))
-    with pytest.raises(DeclarationError, match="by 'seen_at', which is no column"):
+    with pytest.raises(DeclarationError, match="by 'seen_at', which is not a column"):
         Output(METERS, sinks=(DeltaUpsert(version="seen_at"),))

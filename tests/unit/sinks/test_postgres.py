@@ -293,7 +293,7 @@ def test_m004_m006_names_of_columns_with_a_percent_sign_or_too_long(where: SinkC
 def test_a_key_of_its_own_keeps_the_newest_of_many_rows_of_the_table(where: SinkContext) -> None:
     sink = replace(UPSERT, key=("gone",), deleted=None)
     sink.check(FARES)
-    with pytest.raises(DeclarationError, match="an upsert by 'shop', which is no column"):
+    with pytest.raises(DeclarationError, match="an upsert by 'shop', which is not a column"):
         replace(UPSERT, key=("shop",)).check(FARES)
     writer = sink.open(where)
     writer.write(updates((1, 1, 1.0), (2, 3, 2.0), (3, 2, 3.0)), where.origin.batch(0))

@@ -34,17 +34,20 @@ class FileOptions:
     def __post_init__(self) -> None:
         for what, folder in (("landing", self.folder), ("archive", self.archive)):
             if folder is not None and not is_below(folder):
-                raise DeclarationError(f"{what} folder {folder!r}: a relative path, without '..'")
+                raise DeclarationError(
+                    f"{what} folder {folder!r} must be a relative path without '..'"
+                )
         if self.archive is not None and f"{self.archive}/".startswith(f"{self.folder}/"):
             raise DeclarationError(
-                f"archive folder {self.archive!r} lies in the landing folder: its files would be "
-                "read again"
+                f"archive folder {self.archive!r} is inside the landing folder, so its files "
+                "would be read again; choose another one"
             )
         if len(self.delimiter) != 1:
-            raise DeclarationError(f"delimiter {self.delimiter!r}: exactly one character")
+            raise DeclarationError(f"delimiter {self.delimiter!r} must be exactly one character")
         if not plain_lines(self.encoding):
             raise DeclarationError(
-                f"encoding {self.encoding!r}: not known, or its lines do not end with the byte 10"
+                f"encoding {self.encoding!r} is not known, or its lines do not end with the "
+                "byte 10; write one such as utf-8"
             )
         if not self.pattern:
             raise DeclarationError("pattern '': write one such as '*.json'")
@@ -68,8 +71,8 @@ class FileOptions:
             raise DeclarationError(f"producers {pattern!r}: {error}") from error
         if groups != 1:
             raise DeclarationError(
-                f"producers {pattern!r}: needs one group, which is the producer's name, as in "
-                'r"^([^/]+)/" for a folder each'
+                f"producers {pattern!r} needs one group, which is the producer's name, as in "
+                'r"^([^/]+)/" for one producer per folder'
             )
 
 

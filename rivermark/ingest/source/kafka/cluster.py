@@ -117,7 +117,7 @@ class Cluster:
         for partition in (p for topic in topics for p in topic.leaderless):
             raise BrokersUnreachable(
                 f"partition {partition.number} of topic '{partition.topic}' has no leader: the "
-                f"broker that holds it is away ({self._servers})"
+                f"broker that holds it is down ({self._servers})"
             )
         return self.ends([p for topic in topics for p in topic.partitions])
 

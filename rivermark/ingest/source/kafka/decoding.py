@@ -87,8 +87,8 @@ def _registered(kind: Avro, number: int) -> _Schema:
         # quarantined for good.
         longer = "" if number else "; or write id_bytes=8, if their header has so many (Apicurio)"
         raise RivermarkError(
-            f"messages name the Avro schema {number}, which folder {kind.registry} does not hold: "
-            f"put it there as {path.name}{longer}"
+            f"messages name the Avro schema {number}, which folder {kind.registry} does not "
+            f"hold: put it there as {path.name}{longer}"
         )
     return _avro_schema(path, kind.schema is not None)
 

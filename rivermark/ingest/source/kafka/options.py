@@ -24,7 +24,7 @@ class ConsumerGroup:
 
     def __post_init__(self) -> None:
         if not self.name:
-            raise DeclarationError("a consumer group has a name")
+            raise DeclarationError('a consumer group needs a name, as in ConsumerGroup("billing")')
 
 
 Start: TypeAlias = (
@@ -50,7 +50,7 @@ class KafkaOptions:
     def __post_init__(self) -> None:
         if bool(self.names) == bool(self.pattern):
             raise DeclarationError(
-                "a Kafka source needs `topics`, or a `pattern` of their names, and not both"
+                "a Kafka source needs either `topics` or a `pattern` of their names"
             )
         for topic in self.names:
             check_topic("source", topic)
@@ -60,7 +60,7 @@ class KafkaOptions:
             re.compile(self.pattern or "")
         except re.error as error:
             raise DeclarationError(
-                f"pattern {self.pattern!r} is no regular expression: {error}"
+                f"pattern {self.pattern!r} is not a regular expression: {error}"
             ) from None
         if isinstance(self.start, datetime) and self.start.tzinfo is None:
             raise DeclarationError(

@@ -136,7 +136,7 @@ def message_class(descriptor: str, name: str) -> Any:
         return message_factory.GetMessageClass(pool.FindMessageTypeByName(name))
     except ImportError as error:
         raise RivermarkError(
-            "reading Protobuf needs its library: pip install 'rivermark[kafka]'"
+            "Protobuf needs its library: pip install 'rivermark[kafka]'"
         ) from error
     except Exception as error:
         raise RivermarkError(

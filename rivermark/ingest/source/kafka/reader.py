@@ -258,7 +258,8 @@ class KafkaReader(SourceReader):
         if partitions and not offsets:
             raise RivermarkError(
                 f"start names the consumer group '{group}', which has committed no offset of "
-                f"{', '.join(sorted({p.topic for p in partitions}))}"
+                f"{', '.join(sorted({p.topic for p in partitions}))}; name another group, or "
+                "start at 'earliest'"
             )
         return offsets
 

@@ -47,7 +47,10 @@ def test_r01_a_table_that_was_made_again_is_refused(
     append(table, versions)
 
     for reader in (reader_of(table, changes, [*read, *more]), running):
-        with pytest.raises(RivermarkError, match="deleted and made again, or set back: version 5"):
+        with pytest.raises(
+            RivermarkError,
+            match="deleted and made again, or restored to an older version: version 5",
+        ):
             reader.discover()
 
 

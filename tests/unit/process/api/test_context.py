@@ -251,9 +251,9 @@ class Strays(KeyedProcess[Reading, Note]):
 @pytest.mark.parametrize(
     ("tag", "text"),
     [
-        ("tardy", "'tardy' is no side output of the process; declared: late"),
-        (SideOutput("late", Note), r"SideOutput\('late', Note\) is no side output"),
-        (SideOutput("tardy", Reading), r"SideOutput\('tardy', Reading\) is no side output"),
+        ("tardy", "'tardy' is not a side output of the process; declared are: late"),
+        (SideOutput("late", Note), r"SideOutput\('late', Note\) is not a side output"),
+        (SideOutput("tardy", Reading), r"SideOutput\('tardy', Reading\) is not a side output"),
     ],
     ids=["a tag", "a declaration of another class with the same tag", "an undeclared one"],
 )

@@ -113,7 +113,7 @@ def refused(match: str) -> Any:
         ("a state cannot be called 'version'", {"version": ValueState[int]}, {}),
         ("have one name", {"late": ValueState[int]}, {"late": SideOutput("late", Reading)}),
         (
-            "have one tag, 'late'",
+            "have the same tag 'late'",
             {},
             {"late": SideOutput("late", Reading), "tardy": SideOutput("late", Reading)},
         ),
@@ -146,7 +146,7 @@ def test_a_type_that_exists_only_for_type_checkers_is_refused_with_a_reason() ->
     [
         ("expected a name like 'late_fares'", lambda: SideOutput("Late fares!", Reading)),
         ("expected a name like 'late_fares'", lambda: SideOutput(5, Reading)),  # type: ignore[arg-type]
-        ("side output 'late': 5 is no class of rows", lambda: SideOutput("late", 5)),  # type: ignore[arg-type]
+        ("side output 'late': 5 is not a class of rows", lambda: SideOutput("late", 5)),  # type: ignore[arg-type]
         ("a TTL must be a whole number of milliseconds above 0", lambda: TTL(timedelta(0))),
         ("a TTL's clock is 'event' or 'processing'", lambda: TTL(AN_HOUR, clock="wall")),  # type: ignore[arg-type]
     ],

@@ -69,7 +69,7 @@ BY_SENSOR = Input(Reading, key="sensor", time="at")
             {"key": lambda event: event.sensor},
         ),
         ("input 'events' has none", Handled, {"time": None, "order": "event_time"}),
-        ("that is for order", Handled, {"hold": True, "order": "arrival"}),
+        ("which needs order", Handled, {"hold": True, "order": "arrival"}),
         (
             "input 'controls' has no handler",
             OPEN,

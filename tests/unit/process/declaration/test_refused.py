@@ -42,7 +42,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: process(on_timer=lambda self: None), "on_timer(self) is called with (self, at, ctx)"),
     (lambda: process(key=5), "the key function is 5: name a field"),
     (lambda: process(time=5), "the time function is 5: name a field"),
-    (lambda: process(dead_letter="yes"), "dead_letter is True or False, not 'yes'"),
+    (lambda: process(dead_letter="yes"), "dead_letter must be True or False, not 'yes'"),
     (
         lambda: process(__annotations__={"n": ValueState[int]}, n=ValueState(ttl=5)),  # type: ignore[arg-type]
         "state 'n': its ttl is 5; write TTL(",
@@ -51,7 +51,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: build(process(__init__=lambda self, limit: None)), "missing 1 required positional"),
     (lambda: build("Copies"), "run_process takes a process class"),
     (lambda: build(process()()), "and not an object of it: run_process("),
-    (lambda: process(version="two"), "version is a whole number from 1"),
+    (lambda: process(version="two"), "version must be a whole number from 1"),
     (lambda: build(dict), "dict() makes a dict and not a process"),
     (lambda: build(process(), buckets="8"), "`buckets` is the text '8'"),
     (lambda: build(process(), prepare="rides"), "`prepare` takes functions"),

@@ -204,7 +204,7 @@ class Counts(KeyedProcess[Item, Told]):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (1, "counted up by whole numbers"),
+        (1, "counts by whole numbers"),
         (2, "set to a number"),
         (3, "outside the 64-bit millisecond range"),
     ],

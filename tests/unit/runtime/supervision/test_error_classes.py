@@ -210,7 +210,7 @@ def test_an_error_of_a_process_function_is_told_as_the_worker_said_it(
 
 
 def test_of_a_misuse_within_a_handler_the_error_that_names_key_and_event_is_told() -> None:
-    misuse = "'lost' is no side output of the process; declared: late"
+    misuse = "'lost' is not a side output of the process; declared are: late"
     whole = f"process 'Alerts' failed on key 7, event Ride(7): Misuse: {misuse} (alerts.py:9)"
     text = (
         "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"

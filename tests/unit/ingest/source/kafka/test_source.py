@@ -14,7 +14,7 @@ from rivermark.sources import ConsumerGroup, KafkaSource
 
 
 def test_declarations_that_cannot_work_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(DeclarationError, match="`topics`, or a `pattern` of their names"):
+    with pytest.raises(DeclarationError, match="either `topics` or a `pattern` of their names"):
         KafkaSource(topics="a", pattern="b")
     with pytest.raises(DeclarationError, match="no time zone"):
         KafkaSource(topics="a", start=datetime(2024, 3, 1))  # noqa: DTZ001
@@ -50,7 +50,9 @@ def test_a_value_that_does_not_fit_is_named_with_its_source_and_line(
 
 
 def test_a_consumer_group_without_a_name_is_refused_with_its_line() -> None:
-    with pytest.raises(DeclarationError, match=r"a consumer group has a name.*test_source\.py, li"):
+    with pytest.raises(
+        DeclarationError, match=r"a consumer group needs a name.*test_source\.py, li"
+    ):
         ConsumerGroup("")
 
 
