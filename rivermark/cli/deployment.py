@@ -54,8 +54,8 @@ NO_SESSION: Final = "SESSION_OR_CONTEXT_NOT_EXISTS"
 """Spark's error class where a column is made before it runs."""
 
 
-def topology() -> Topology:
-    """The streams of the installed deployment; RivermarkError where there are none to import."""
+def topology_entry() -> EntryPoint:
+    """The place where the deployment declares its streams; RivermarkError where there is none."""
     entry = _of_project(Path.cwd()) or next(
         iter(entry_points(group=TOPOLOGY, name="default")), None
     )
@@ -65,6 +65,12 @@ def topology() -> Topology:
             '"my_project.streams:TOPOLOGY" into its pyproject.toml, or give its package the entry '
             f"point 'default' in the group '{TOPOLOGY}'"
         )
+    return entry
+
+
+def topology() -> Topology:
+    """The streams of the installed deployment; RivermarkError where there are none to import."""
+    entry = topology_entry()
     try:
         declared = entry.load()
     except DeclarationError as error:

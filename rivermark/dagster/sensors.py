@@ -12,6 +12,7 @@ from rivermark.dagster.jobs.names import (
     GROUP_TAG,
     INCARNATION_TAG,
     MODE_TAG,
+    RESTART_SENSOR,
     live_job_name,
     prefixed,
     table_key,
@@ -54,7 +55,7 @@ def restart_sensor(topology: Topology, jobs: Sequence[AssetJob]) -> dg.SensorDef
     groups = groups_of(topology)
 
     @dg.sensor(
-        name=prefixed("restart_streams"),
+        name=prefixed(RESTART_SENSOR),
         jobs=jobs,
         minimum_interval_seconds=EVERY_SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,

@@ -6,11 +6,20 @@ import json
 import subprocess
 import sys
 import textwrap
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 import pytest
+from dagster._core.definitions.run_request import InstigatorType
+from dagster._core.remote_origin import (
+    RegisteredCodeLocationOrigin,
+    RemoteInstigatorOrigin,
+    RemoteRepositoryOrigin,
+)
+from dagster._core.scheduler.instigation import InstigatorState, InstigatorStatus
+from dagster._daemon.types import DaemonHeartbeat
 
 import rivermark.dagster
 from rivermark.dagster.instance_needs import lacking
@@ -134,3 +143,28 @@ def test_an_instance_that_lacks_something_is_told_what(
     assert "leave run_monitoring.max_runtime_seconds out" in told(pools + limited)
     with dg.DagsterInstance.ephemeral() as instance:
         assert [*lacking(instance)] == []
+
+
+def test_a_live_run_that_nothing_would_start_again_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rivermark.dagster.definitions(SMALL, parts=())
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
+    template = Path(__file__).parents[2] / "instance" / "dagster.yaml"
+    (tmp_path / "dagster.yaml").write_text(template.read_text())
+    now = datetime.now(UTC).timestamp()
+    with dg.DagsterInstance.get() as instance:
+        assert "no daemon evaluates sensors" in " ".join(lacking(instance, live=True))
+        assert [*lacking(instance)] == []
+
+        instance.add_daemon_heartbeat(DaemonHeartbeat(now, "SENSOR", "id"))
+        assert [*lacking(instance, live=True)] == []
+
+        origin = RemoteInstigatorOrigin(
+            RemoteRepositoryOrigin(RegisteredCodeLocationOrigin("here"), "__repository__"),
+            "restart_streams",
+        )
+        kind, off = InstigatorType.SENSOR, InstigatorStatus.STOPPED
+        instance.add_instigator_state(InstigatorState(origin, kind, off))
+        (told,) = lacking(instance, live=True)
+    assert "the sensor restart_streams is switched off" in told

@@ -51,7 +51,7 @@ class Host:
         Raises dg.Failure, whose first line is the query's or the platform's own message.
         """
         end_with_run(context)
-        for sentence in lacking(context.instance):
+        for sentence in lacking(context.instance, live=config.mode is Mode.continuous):
             context.log.warning(sentence)
         settings = platform.settings()
         if config.trigger_seconds is not None:

@@ -22,6 +22,7 @@ SETTINGS: Final = "rivermark_settings"
 SPARK: Final = "rivermark_spark"
 TABLES: Final = "rivermark_tables"
 """The keys of the resources, as functions name them in their parameters."""
+RESTART_SENSOR: Final = "restart_streams"
 NO_TIME_LIMIT: Final = {"dagster/max_runtime": "0"}
 """Zero switches a general time limit off for runs that are meant to go on without end."""
 

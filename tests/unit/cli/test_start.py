@@ -207,6 +207,7 @@ COMMANDS: list[tuple[str, int, str]] = [
     ("replay nothing.csv", 2, "does not exist"),
     ("setup", 1, "no Java in JAVA_HOME"),
     ("new project my-platform", 2, "write a Python identifier"),
+    ("new stream shop/refunds --from nothing.csv", 2, "nothing.csv is not there"),
     ("status shop/nothing", 2, "no stream is named"),
     ("reset", 2, "no stream was named"),
     ("upkeep --no-such", 2, "No such option"),
