@@ -79,7 +79,7 @@ def new_project(
 
 
 def new_stream(
-    name: Annotated[str, typer.Argument(metavar="STREAM", help="Its name, as in cafe/orders.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As in cafe/orders.")],
     sample: Annotated[
         str, typer.Option("--from", metavar="SAMPLE", help="A file of its data, or a Delta table.")
     ],

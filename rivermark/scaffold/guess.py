@@ -159,9 +159,9 @@ def _typed(column: SampleColumn, texts: Sequence[str]) -> _Reading:
         typed = _Reading(column.type)
         return typed if typed.reads(texts) else text
     for guess in (_truth, _whole, _number, _time):
-        found = guess(column, texts)
-        if found is not None and found.reads(texts):
-            return found
+        reading = guess(column, texts)
+        if reading is not None and reading.reads(texts):
+            return reading
     if not column.quoted and all(each[:1] in "[{" for each in texts):
         return _Reading("string", note="a list or an object: its JSON as a text")
     return text

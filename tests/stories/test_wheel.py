@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
-from rivermark.setup.jars import CACHE
-from setup.wheel import build
+from tests.stories.fresh_environment import FreshEnvironment
 
 pytestmark = pytest.mark.story
 
@@ -91,52 +88,20 @@ PROJECT = {
 }
 
 
-class Installed:
-    """An environment with the wheel, and a project beside it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.bin = folder / "work", folder / "env" / "bin"
-        subprocess.run([sys.executable, "-m", "venv", folder / "env"], check=True)
-        wheel = build(folder / "dist")
-        offline = ("--no-index", "--no-deps", "--quiet")
-        subprocess.run([self.bin / "python", "-m", "pip", "install", *offline, wheel], check=True)
-        (site,) = (folder / "env" / "lib").glob("*/site-packages")
-        # The packages that it needs, without what their folder has of this project.
-        others = [path for path in sys.path if path.endswith("site-packages")]
-        (site / "others.pth").write_text("\n".join(others))
-        for name, text in PROJECT.items():
-            file = self.folder / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(dedent(text).lstrip())
-        self.home = self.folder / "home"
-        (self.folder / "dagster").mkdir()
-
-    def run(self, *command: str) -> str:
-        kept = {n: v for n, v in os.environ.items() if not n.startswith(("RIVERMARK_", "PYTHON"))}
-        own = {"RIVERMARK_CACHE": str(CACHE), "RIVERMARK_HOME": str(self.home)}
-        done = subprocess.run(
-            [self.bin / command[0], *command[1:]],
-            cwd=self.folder,
-            env={
-                **kept,
-                **own,
-                "PATH": f"{self.bin}{os.pathsep}{os.environ['PATH']}",
-                "DAGSTER_HOME": str(self.folder / "dagster"),
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    return Installed(tmp_path_factory.mktemp("elsewhere"))
+def installed(tmp_path_factory: pytest.TempPathFactory) -> FreshEnvironment:
+    """An environment with the wheel, and a project beside it."""
+    installed = FreshEnvironment(tmp_path_factory.mktemp("elsewhere"))
+    for name, text in PROJECT.items():
+        file = installed.work / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(dedent(text).lstrip())
+    installed.dagster_home = installed.work / "dagster"
+    installed.dagster_home.mkdir()
+    return installed
 
 
-def test_the_console_and_dagster_know_the_project_alone(installed: Installed) -> None:
+def test_the_console_and_dagster_know_the_project_alone(installed: FreshEnvironment) -> None:
     where = installed.run("python", "-c", "import rivermark; print(rivermark.__file__)")
     listed = json.loads(installed.run("rivermark", "status", "--json"))
     absent = "import importlib.util as u; print([u.find_spec(n) for n in ('assets', 'simulator')])"
@@ -153,7 +118,7 @@ def test_the_console_and_dagster_know_the_project_alone(installed: Installed) ->
 
 
 @pytest.mark.slow
-def test_streams_run_beside_what_the_project_had(installed: Installed) -> None:
+def test_streams_run_beside_what_the_project_had(installed: FreshEnvironment) -> None:
     assert json.loads(installed.run("rivermark", "setup", "--no-archive", "--json"))["sets"]
     assert "no fault" in installed.run("rivermark", "check")
     landing = installed.home / "landing" / "orders"

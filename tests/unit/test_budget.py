@@ -31,8 +31,8 @@ EPOCH = re.compile(r"\bdate(?:time)?\(1970")
 """A definition of when time begins: `model/time.py` has it."""
 
 LIMITS = {
-    "lines": 77_400,
-    "modules": 616,
+    "lines": 78_200,
+    "modules": 620,
     "modules above 300 lines": 19,
     "lines that the admission function imports": 5_794,
     "private names of Spark": 47,
