@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as t
 
-from rivermark.ingest.source.typed_rows import typed_records
 from rivermark.lake.delta import dataset_of, delta_table, read_batches
+from rivermark.lake.json_columns import json_objects
 from rivermark.model.errors import WrongUse
 
 MOST_ROWS: Final = 10_000
@@ -162,8 +162,7 @@ def _typed(batches: Iterable[pa.RecordBatch], most: int) -> tuple[list[SampleCol
     schema: pa.Schema | None = None
     for batch in batches:
         schema = batch.schema
-        records = typed_records(batch.slice(0, most - len(payloads)), None)
-        payloads += records.payloads.to_pylist()
+        payloads += json_objects(batch.slice(0, most - len(payloads))).to_pylist()
         if len(payloads) >= most:
             break
     columns, rows = _json_columns(payloads, "the sample", most)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import dagster as dg
 
-from rivermark.dagster.instance_needs import lacking
 from rivermark.dagster.jobs import metadata
 from rivermark.dagster.jobs.day_reports import DayReporter
 from rivermark.dagster.jobs.events import Reporter, total
+from rivermark.dagster.jobs.instance_needs import lacking
 from rivermark.dagster.jobs.interruption import cancelled_by_a_person, drained, end_with_run
 from rivermark.dagster.jobs.live_checks import live_checks
 from rivermark.dagster.jobs.names import (

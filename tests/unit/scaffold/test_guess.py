@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from deltalake import write_deltalake
 
 from rivermark.model.contract import RESERVED, Contract, Field
 from rivermark.model.errors import WrongUse
@@ -111,6 +115,41 @@ def test_a_key_may_be_one_with_the_time(tmp_path: Path) -> None:
     guess = guess_contract(read_sample(str(csv(tmp_path, text)), "a/b"))
 
     assert guess.keys == ("sensor_id", "at")
+
+
+def test_a_typed_source_keeps_its_types_but_for_money_and_names(tmp_path: Path) -> None:
+    at = datetime(2026, 3, 2, 8, tzinfo=UTC)
+    columns = {
+        "order_id": pa.array(["0001", "0002"]),
+        "at": pa.array([at, at]),
+        "day": pa.array([at.date(), at.date()]),
+        "fare": pa.array([1.5, 2.25]),
+        "weight": pa.array([1 / 3, 2.0]),
+        "net": pa.array([Decimal("1.50"), Decimal("20.00")]),
+        "small": pa.array([1, None], pa.int8()),
+        "paid": pa.array([True, False]),
+        "lines": pa.array([[1], [2, 3]]),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "orders.parquet")
+    write_deltalake(tmp_path / "orders", pa.table(columns))
+    expected = {
+        "order_id": "string",
+        "at": "timestamp",
+        "day": "timestamp",
+        "fare": "decimal(12,2)",
+        "weight": "double",
+        "net": "decimal(4,2)",
+        "small": "long",
+        "paid": "boolean",
+        "lines": "string",
+    }
+
+    for place in ("orders.parquet", "orders"):
+        sample = read_sample(str(tmp_path / place), "cafe/orders")
+        guess = guess_contract(sample)
+        assert {field.name: field.type for field in guess.fields} == expected
+        assert [f.name for f in guess.fields if not f.required] == ["small"]
+        assert guess.keys == ("order_id",)
 
 
 @pytest.mark.parametrize(
