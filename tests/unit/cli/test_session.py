@@ -25,7 +25,7 @@ def test_without_java_nothing_is_started(
     result = rivermark("run")
 
     assert result.exit_code == 1
-    assert "no Java in JAVA_HOME" in result.stderr
+    assert "no Java was found in JAVA_HOME" in result.stderr
 
 
 @pytest.mark.parametrize(
