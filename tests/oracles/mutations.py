@@ -113,7 +113,7 @@ def _content(random: Random, ending: str, rows: list[dict[str, str | None]]) -> 
         text = end.join(make(random, rows)) + random.choice((end, end, ""))
         content = text.encode(errors="surrogatepass")
         for _ in range(random.choice((0, 0, 0, 1, 2, 5))):
-            content = _mutated(random, content)
+            content = mutated(random, content)
     if ending.endswith(".gz"):
         cut = random.choice((len(content), random.randrange(len(content) + 1)))
         content = gzip.compress(content[:cut]) + gzip.compress(content[cut:])
@@ -123,7 +123,7 @@ def _content(random: Random, ending: str, rows: list[dict[str, str | None]]) -> 
     return content
 
 
-def _mutated(random: Random, content: bytes) -> bytes:
+def mutated(random: Random, content: bytes) -> bytes:
     place = random.randrange(len(content) + 1)
     match random.randrange(4):
         case 0:

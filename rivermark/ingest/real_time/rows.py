@@ -36,8 +36,8 @@ BARRIER: Final = "_barrier"
 def real_time_rows(spark: SparkSession, ingest: Ingest, settings: Mapping[str, str]) -> DataFrame:
     """An unbounded DataFrame of the contract's fields and `flags`, a row each sound message.
 
-    No watermark decides here: late messages are among them. Names count as they are declared, in
-    no other letter case. `settings` are those of Kafka's Java client.
+    No watermark decides here: late messages are among them. `settings` are those of Kafka's Java
+    client.
 
     Raises:
         DeclarationError: the source is no `KafkaSource` of JSON, makes rows of tombstones, or

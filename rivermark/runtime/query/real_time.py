@@ -200,10 +200,13 @@ def session_of(spark: SparkSession) -> SparkSession:
     """A session of its own for the query, which is planned again at each checkpoint.
 
     Messages wait for that. Choosing a static table's files by their statistics took two thirds of
-    the planning, and there is nothing to leave out: such a table is read whole.
+    the planning, and there is nothing to leave out: such a table is read whole. A topic has no
+    partitions to prune either; to look for some, Spark writes out all that a join's key is made of,
+    which took minutes for a contract of a dozen fields.
     """
     session = spark.newSession()
     session.conf.set("spark.databricks.delta.stats.skipping", "false")
+    session.conf.set("spark.sql.optimizer.dynamicPartitionPruning.enabled", "false")
     return session
 
 

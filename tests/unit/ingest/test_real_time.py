@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rivermark import DeclarationError
-from rivermark.ingest.real_time import cells as message_cells
+from rivermark.ingest.real_time import members
 from rivermark.ingest.real_time.rows import real_time_rows
 from rivermark.sources import ConsumerGroup, KafkaSource
 from tests.unit.sinks.test_real_time import RIDES
@@ -80,8 +80,8 @@ class Values:
 def test_what_the_broker_says_counts_before_a_member_of_that_name_as_for_admission(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(message_cells, "F", Values)
-    assert [message_cells._text(name) for name in ("_topic", "fare")] == ["rides", "1"]
+    monkeypatch.setattr(members, "F", Values)
+    assert [members.text_of(name) for name in ("_topic", "fare")] == ["rides", "1"]
 
 
 @pytest.mark.parametrize(
