@@ -44,6 +44,8 @@ HINTS: Final = (102, 199)
 
 SECRET: Final = re.compile(r"authorization|cookie|token|secret|signature|key", re.IGNORECASE)
 """Headers whose values are secrets."""
+HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""Names that a header may have."""
 UNSENDABLE: Final = re.compile(r"[^!-~]")
 """Characters that no path of a request may have."""
 SENDABLE: Final = re.compile(r"[ -~\xa0-\xff]*")
@@ -67,6 +69,7 @@ def server_of(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_url &= not re.search(r"\s", parts.netloc)
     except ValueError:
         is_url = False
     if not is_url:
@@ -85,8 +88,13 @@ def server_of(url: str) -> SplitResult:
 
 
 def check_headers(what: str, headers: Mapping[str, str]) -> None:
-    """Raise DeclarationError where the value of a secret header is written down."""
+    """Raise DeclarationError where the value of a secret header is written down, or none is one."""
     for name, value in headers.items():
+        if not HEADER.fullmatch(name) or not SENDABLE.fullmatch(value):
+            raise DeclarationError(
+                f"{what}: no header can be {name!r}, or have its value: a name has no blanks, and "
+                "neither has line breaks"
+            )
         if SECRET.search(name) and not value.startswith("$"):
             raise DeclarationError(
                 f"{what}: the header {name} holds a secret; name an environment variable that "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
 from pyspark.sql import Column
@@ -25,6 +25,7 @@ from rivermark.model.ddl import data_type
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
 from rivermark.model.field_readers import has_reader, reader_for
+from rivermark.model.names import check_keys
 from rivermark.model.nearest import did_you_mean
 from rivermark.model.reader import ANY, LandingTime, Reader
 from rivermark.model.time import EPOCH
@@ -182,6 +183,11 @@ class Contract:
             raise DeclarationError(
                 f"earliest {self.earliest} has no time zone; write datetime(..., tzinfo=UTC)"
             )
+        if self.earliest > datetime.now(UTC):
+            raise DeclarationError(
+                f"earliest {self.earliest} is to come: every row before it would be quarantined"
+            )
+        check_keys("contract", self.keys)
         for key in self.keys:
             if key not in by_name:
                 raise DeclarationError(

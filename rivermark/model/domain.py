@@ -23,7 +23,7 @@ from rivermark.model.rule import Expectation
 from rivermark.model.source import Source
 from rivermark.model.stream import AnyStream, Build, Condition, Ingest, Output, Stream
 from rivermark.model.suite import Suite
-from rivermark.model.table import Daily, Table
+from rivermark.model.table import Daily, Table, check_first_day
 from rivermark.model.watermark import PerProducer
 
 EVENT_TIMES: Final = ("event_time", "window_end")
@@ -102,6 +102,7 @@ class Domain:
         self, group: str, *, first_day: date, owners: tuple[str, ...] = (), zone: str = "UTC"
     ) -> None:
         check_zone(f"domain '{group}'", zone)
+        check_first_day(f"domain '{group}'", first_day)
         # Type checkers know the arguments of a partial, so nothing is listed twice.
         self.days = partial(Daily, start=first_day, zone=zone)
         self._shared: dict[str, Any] = {"group": group, "owners": owners}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -16,6 +16,11 @@ GROUP: Final = re.compile(r"[A-Za-z0-9_]+(/[A-Za-z0-9_]+)*")
 MAIL: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._%+-]*@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}")
 TOPIC: Final = re.compile(r"(?!\.\.?\Z)[A-Za-z0-9._-]{1,249}")
 """A topic's name, as Kafka's brokers take it."""
+BROKER: Final = re.compile(
+    r"\s*(\$\w+|((plaintext|ssl|sasl_plaintext|sasl_ssl)://)?([\w.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?)\s*",
+    re.IGNORECASE,
+)
+"""A broker's address, as Kafka's client takes it."""
 
 
 def check_name(kind: str, name: str, *, like: str) -> None:
@@ -52,6 +57,22 @@ def check_topic(declaration: str, topic: str) -> None:
             f"{declaration}: {topic!r} cannot be the name of a topic in Kafka; write letters, "
             "digits, '.', '_' and '-', at most 249 of them"
         )
+
+
+def check_brokers(declaration: str, brokers: str) -> None:
+    """Refuse what names no brokers: Kafka's client would look for them for ever."""
+    if not all(map(BROKER.fullmatch, brokers.split(","))):
+        raise DeclarationError(
+            f"{declaration}: {brokers!r} names no brokers; write host:port, several with commas "
+            "between, or $NAME for a variable of the environment"
+        )
+
+
+def check_keys(declaration: str, keys: Sequence[str]) -> None:
+    """Refuse a key that is named twice."""
+    for key in keys:
+        if keys.count(key) > 1:
+            raise DeclarationError(f"{declaration}: `keys` name '{key}' twice; name each once")
 
 
 def check_zone(declaration: str, zone: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -77,9 +78,9 @@ class GrowingDelay:
         if self.first < timedelta(0) or self.reset_after <= timedelta(0):
             raise DeclarationError("a restart's delay is not negative, its reset_after above zero")
         # Not-a-number is neither below 1 nor above.
-        if not self.factor >= 1 or self.longest < self.first:
+        if not 1 <= self.factor < math.inf or self.longest < self.first:
             raise DeclarationError(
-                "a growing delay needs a factor of at least 1, and a "
+                "a growing delay needs a finite factor of at least 1, and a "
                 "`longest` that is no shorter than the first delay"
             )
         if self.attempts < 1:

@@ -15,7 +15,7 @@ from rivermark.model.columns import TextOr, described, schema_of
 from rivermark.model.ddl import struct_type
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
-from rivermark.model.names import check_name, check_zone
+from rivermark.model.names import check_keys, check_name, check_zone
 from rivermark.model.nearest import did_you_mean
 from rivermark.model.time import DAY, FIRST, LAST, MICROSECOND, in_utc, local_date, shifted
 
@@ -48,6 +48,7 @@ class Daily:
 
     def __post_init__(self) -> None:
         check_zone(f"days '{self.column}'", self.zone)
+        check_first_day(f"days '{self.column}'", self.start)
 
     def bounds(self, first: date, last: date) -> tuple[datetime, datetime]:
         """Instants (UTC) of the start of `first` and of the end of `last`, both days included."""
@@ -64,6 +65,15 @@ class Daily:
         day = local_date(moment, self.zone)
         following = shifted(day, DAY)
         return following if moment >= day_start(self.zone, following) else day
+
+
+def check_first_day(declaration: str, day: date) -> None:
+    """Refuse a first day of which no row can be for a year."""
+    if day > datetime.now(UTC).date() + timedelta(days=366):
+        raise DeclarationError(
+            f"{declaration}: the first day {day} is more than a year from now, and no row before "
+            "it would have a day; write that of the first rows"
+        )
 
 
 @lru_cache(maxsize=4096)
@@ -150,6 +160,7 @@ class Table:
 
     def __post_init__(self) -> None:
         check_name("table", self.name, like="taxi/hourly_tips")
+        check_keys(f"table '{self.name}'", self.keys)
         types = {f.name: f.dataType for f in self.schema.fields}
         if len({name.lower() for name in self.schema.names}) < len(self.schema.names):
             raise DeclarationError(

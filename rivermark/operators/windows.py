@@ -22,6 +22,8 @@ from rivermark.operators.finished import fixed
 from rivermark.operators.reach import Reach, declare, measure_sessions
 
 WINDOW = "_window"
+MOST_WINDOWS = 10_000
+"""Sliding windows that an event may lie in."""
 
 
 class EventWindow(Protocol):
@@ -66,6 +68,11 @@ class SlidingWindow:
         _positive(size=self.size, every=self.every)
         if self.every > self.size:
             raise DeclarationError(f"windows of {self.size} each {self.every} leave events out")
+        if self.size // self.every > MOST_WINDOWS:
+            raise DeclarationError(
+                f"windows of {self.size} each {self.every}: an event would lie in "
+                f"{self.size // self.every:,} of them, each a row; at most {MOST_WINDOWS:,}"
+            )
 
     def over(self, event_time: str) -> Column:
         """The windows of an event."""

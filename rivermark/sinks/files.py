@@ -68,6 +68,13 @@ class FileSink(Sink):
     on_replace: ClassVar[OnReplace] = "replaces days"
     keeps_last: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        if not self.folder.strip("/") or ".." in self.folder.split("/"):
+            raise DeclarationError(
+                f"sink of files: folder {self.folder!r} would put them among the tables of the "
+                "lake; write a folder of their own, such as 'exports', without '..'"
+            )
+
     @property
     def target(self) -> str:
         """The format and the folder."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from rivermark.connect.kafka import OF_WRITERS, check_settings
-from rivermark.model.names import check_topic
+from rivermark.model.names import check_brokers, check_topic
 
 DEDUPLICATION_KEY: Final = "deduplication_key"
 """The header by which consumers recognise a message that was sent again."""
@@ -27,4 +27,5 @@ class KafkaSinkOptions:
 
     def __post_init__(self) -> None:
         check_topic("sink", self.topic)
+        check_brokers(f"the Kafka sink to {self.topic}", self.brokers)
         check_settings(f"the Kafka sink to {self.topic}", self.settings, OF_WRITERS)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 from rivermark.connect.kafka import OF_REAL_TIME, check_settings
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
-from rivermark.model.names import check_topic
+from rivermark.model.names import check_brokers, check_topic
 from rivermark.model.sink import (
     BatchIdentity,
     Delivery,
@@ -69,6 +69,7 @@ class RealTimeSink(Sink):
 
     def __post_init__(self) -> None:
         check_topic("sink", self.topic)
+        check_brokers(f"sink of topic '{self.topic}'", self.brokers)
         if self.every < SHORTEST:
             raise DeclarationError(
                 f"sink of topic '{self.topic}': `every` is {self.every}, the time between two "

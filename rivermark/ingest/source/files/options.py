@@ -44,6 +44,10 @@ class FileOptions:
             )
         if len(self.delimiter) != 1:
             raise DeclarationError(f"delimiter {self.delimiter!r} must be exactly one character")
+        if self.delimiter in '"\r\n':
+            raise DeclarationError(
+                f"delimiter {self.delimiter!r} ends a text or a line; write ',', ';' or '\\t'"
+            )
         if not plain_lines(self.encoding):
             raise DeclarationError(
                 f"encoding {self.encoding!r} is not known, or its lines do not end with the "
@@ -51,6 +55,11 @@ class FileOptions:
             )
         if not self.pattern:
             raise DeclarationError("pattern '': write one such as '*.json'")
+        if self.pattern.startswith(".") or "\\" in self.pattern:
+            raise DeclarationError(
+                f"pattern {self.pattern!r} is no regular expression: `*` is any text; write one "
+                "such as '*.json'"
+            )
         check_not_negative(
             f"folder {self.folder!r}",
             settle=self.settle,

@@ -12,7 +12,7 @@ from rivermark.connect.kafka import OF_READERS, check_settings, kafka_settings
 from rivermark.ingest.source.kafka.formats import Format, KeyFormat
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
-from rivermark.model.names import check_topic
+from rivermark.model.names import check_brokers, check_topic
 
 
 @declared("consumer group")
@@ -54,8 +54,11 @@ class KafkaOptions:
             )
         for topic in self.names:
             check_topic("source", topic)
-        place = ", ".join(self.names) or str(self.pattern)
-        check_settings(f"the Kafka source of {place}", self.settings, OF_READERS)
+            if self.names.count(topic) > 1:
+                raise DeclarationError(f"topic '{topic}' is named twice; name each once")
+        place = f"the Kafka source of {', '.join(self.names) or self.pattern}"
+        check_brokers(place, self.brokers)
+        check_settings(place, self.settings, OF_READERS)
         try:
             re.compile(self.pattern or "")
         except re.error as error:
@@ -66,8 +69,24 @@ class KafkaOptions:
             raise DeclarationError(
                 f"start {self.start} has no time zone: write datetime(..., tzinfo=UTC)"
             )
+        if isinstance(self.start, Mapping):
+            self._check_offsets(self.start)
         if self.max_messages is not None and self.max_messages < 1:
             raise DeclarationError(f"max_messages must be at least 1, got {self.max_messages}")
+
+    def _check_offsets(self, start: Mapping[str, Mapping[int, int]]) -> None:
+        """Refuse a start in a topic that is not read, or before its first message."""
+        for topic, offsets in start.items():
+            if self.names and topic not in self.names:
+                raise DeclarationError(
+                    f"start names the topic '{topic}', which is not read; it reads "
+                    f"{', '.join(self.names)}"
+                )
+            if any(number < 0 for pair in offsets.items() for number in pair):
+                raise DeclarationError(
+                    f"start of topic '{topic}': partitions and offsets are 0 and above; write "
+                    "'earliest' or 'latest' for its ends"
+                )
 
     @property
     def names(self) -> tuple[str, ...]:
