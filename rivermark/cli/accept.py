@@ -19,10 +19,10 @@ def accept(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Let a stream go on with its stored state after its declaration has changed.
+    """Let a stream continue with its stored state after its declaration has changed.
 
-    For a change after which the state still means the same, such as code that was rewritten. The
-    next start records what is declared then, and later ones compare with that. Where the meaning
+    Use this after a change that leaves the meaning of the state as it was, such as rewritten code.
+    The next start records what is declared then, and later ones compare with that. If the meaning
     has changed, start over: rivermark reset.
 
     JSON:

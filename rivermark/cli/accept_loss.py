@@ -23,7 +23,7 @@ def accept_loss(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Let an ingest go on behind records that were gone from its source before it read them.
+    """Let an ingest continue after records that its source lost before they were read.
 
     Each gap is recorded: among the ranges that `rivermark files` lists, and in the quarantine. A
     stream that sends in real time goes on behind the gaps of its ingest, and by itself behind

@@ -23,10 +23,10 @@ from rivermark.settings import Settings
 def check(
     streams: Streams = None, group: Groups = None, as_json: Json = False, home: Home = None
 ) -> None:
-    """Check the declarations on empty tables: needs no data, and writes no table.
+    """Check the declarations on empty tables; this needs no data and writes no table.
 
-    Each fault is a sentence with its file and line; with one or more the exit code is 1. Without
-    names all streams.
+    Each fault is a sentence with its file and line; if there is any, the exit code is 1. Without
+    names, all streams are checked.
 
     JSON:
         streams, faults

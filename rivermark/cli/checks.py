@@ -58,12 +58,12 @@ def checks(
 ) -> None:
     """Evaluate the checks of streams and tables; the exit code says whether they hold.
 
-    Without names those of all streams that have run. The same checks as in Dagster, by their names
-    there; the rules of a suite by their own. What needs Spark (versions, days computed again) is
-    left to Dagster and `rivermark verify`.
+    Without names, the checks of all streams that have run are evaluated. They are the same as in
+    Dagster and have the same names; the rules of a suite have their own. Checks that need Spark
+    (versions, recomputed days) are left to Dagster and `rivermark verify`.
 
-    The exit code is 0 where all hold, 1 where one is broken or cannot be evaluated, and 3 where
-    some only warn.
+    The exit code is 0 if all hold, 1 if one is broken or cannot be evaluated, and 3 if some only
+    warn.
 
     JSON:
         held, warn, error, unanswered,

@@ -21,7 +21,7 @@ from rivermark.monitor.dashboard.refresh import PAGE, refresh
 def dashboard(
     to: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FILE", help=f"Where to. Default: {PAGE} in the home."),
+        typer.Option("--out", metavar="FILE", help=f"File to write. Default: {PAGE} in the home."),
     ] = None,
     checks: Annotated[
         bool, typer.Option(help="Evaluate and record every check, or show the recorded results.")

@@ -37,7 +37,7 @@ def list_letters(
 ) -> None:
     """List dead letters by stream and error: how many there are, and how many wait for a replay.
 
-    Starts no Spark. Without names those of all streams that keep any.
+    Starts no Spark. Without names, all streams that keep dead letters are listed.
 
     JSON:
         streams (stream, letters, failures, waiting)
@@ -201,10 +201,10 @@ def send_rows(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Send rows again that a web service or a database did not take, in their order.
+    """Resend rows that a web service or a database did not accept, in their order.
 
-    They lie in the tables `_undelivered`, and leave them as they are delivered. Starts no Spark.
-    Without names those of all streams.
+    They are in the tables `_undelivered`, and are removed as they are delivered. Starts no Spark.
+    Without names, the rows of all streams are sent.
 
     JSON:
         dry_run, targets (stream, table, target, waiting, delivered, reason)

@@ -26,7 +26,7 @@ def pause(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Say that a group should be paused: its streams stop between batches and are not restarted.
+    """Pause a group: its streams stop between batches and are not restarted.
 
     JSON:
         groups (group, before, state, by, at, reason, problem)
@@ -54,7 +54,7 @@ def resume(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Say that a group should run: the restart sensor of a running Dagster starts it.
+    """Resume a group: the restart sensor of a running Dagster starts it.
 
     JSON:
         groups (group, before, state, by, at, reason, problem)

@@ -41,7 +41,7 @@ def erase(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Take a person's rows out of all tables and their older versions, and record that it was done.
+    """Remove a person's rows from all tables and their older versions, and record it.
 
     Raw, admitted, late and quarantined rows, dead letters, rows that were not delivered, derived
     tables, what resets and rehearsals have put aside, and tables of PostgreSQL that sinks write.

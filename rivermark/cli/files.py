@@ -52,7 +52,7 @@ def files(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Show what became of each file or other split: read, quarantined and why, or waiting.
+    """Show the state of each file or other split: read, waiting, or quarantined and why.
 
     JSON:
         streams (stream, source, unit, total,

@@ -31,7 +31,7 @@ def fsck(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Look at every file of tables and checkpoints: what is damaged, and what to do about it.
+    """Check every file of tables and checkpoints for damage, and say what to do about it.
 
     Log entries, checksum files, table checkpoints, data files (size, rows, checksums of pages), and
     of each stream the offsets, commits and state of its checkpoint, and whether tables and
@@ -42,7 +42,7 @@ def fsck(
     left-over drafts, and entries at the end of a log of which nothing can be read, where no
     checkpoint says that their batch is finished: the stream makes it again. Nothing else.
 
-    The exit code is 1 where a fault is left.
+    The exit code is 1 if a fault is left.
 
     JSON:
         tables, streams, files, bytes, seconds, faults, findings (of, path, problem, remedy,

@@ -24,9 +24,9 @@ def upkeep(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Join small files, and delete what neither the retention of versions nor a stream needs.
+    """Join small files, and delete those that neither the retention of versions nor a stream needs.
 
-    Streams may run meanwhile. Starts no Spark. Without names all tables.
+    Streams may run meanwhile. Starts no Spark. Without names, all tables are maintained.
 
     JSON:
         dry_run, tables (table, dry_run, joined_files, deleted_files, deleted_log_entries,

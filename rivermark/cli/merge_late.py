@@ -33,9 +33,9 @@ def merge_late(
 ) -> None:
     """Merge the late rows of closed days, and recompute what follows from them.
 
-    Only days with late rows that are not merged yet are touched; of the tables downstream only days
-    whose rows differ are replaced. Streams may run meanwhile. Where it is killed, the next call
-    finishes it.
+    Only days with late rows that are not merged yet are touched; downstream, only days whose rows
+    differ are replaced. Streams may run meanwhile. If the command is killed, the next call finishes
+    the merge.
 
     JSON:
         days (stream, day, rows, money, closed) in a dry run; else days (stream, day, rows_before,

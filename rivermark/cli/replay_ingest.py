@@ -27,20 +27,22 @@ def replay_ingest(
     last: Last = None,
     lateness: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", min=0.001, help="Allow rows to be so late instead."),
+        typer.Option(
+            metavar="SECONDS", min=0.001, help="Try this lateness instead of the declared one."
+        ),
     ] = None,
     replacing: Annotated[
-        bool, typer.Option("--replace", help="Let what is decided now take the place of that.")
+        bool, typer.Option("--replace", help="Replace the former decisions by the new ones.")
     ] = False,
     undo: Annotated[
         str | None,
-        typer.Option("--undo", metavar="ID", help="Put back the rows of before a replacement."),
+        typer.Option("--undo", metavar="ID", help="Restore the rows from before a replacement."),
     ] = None,
-    rows: Annotated[int, typer.Option(min=0, help="List so many changed rows at most.")] = 20,
+    rows: Annotated[int, typer.Option(min=0, help="Most changed rows to list.")] = 20,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Decide again, from raw, about the rows of some days, and list the decisions that change.
+    """Repeat the admission of some days from raw rows, and list the decisions that change.
 
     The rules are those that are declared now. Without --replace nothing that is published is
     touched: the rows go to tables below readmitted/, with the whole list of changes beside them.

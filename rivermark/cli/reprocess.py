@@ -45,7 +45,7 @@ def reprocess(
     follow: Annotated[
         bool,
         typer.Option(
-            "--follow-ups/--only", help="Also what lies downstream of the days, in its order."
+            "--follow-ups/--only", help="Also recompute the days downstream, in lineage order."
         ),
     ] = False,
     undo: Annotated[
@@ -62,11 +62,12 @@ def reprocess(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Recompute closed days of a stream, compare them with what is published, replace them.
+    """Recompute closed days of a stream, compare them with the published ones, and replace them.
 
     The versions of the inputs are pinned and recorded in ops/reprocessings; the same pins give the
-    same rows again. Streams may run meanwhile. Days that the stream has not finished are refused.
-    A dry run compares; nothing published is touched. Of a group the derived streams are meant.
+    same rows again. Streams may run meanwhile. Days that the stream has not finished are refused. A
+    dry run only compares; nothing published is touched. With a group, its derived streams are
+    reprocessed.
 
     JSON:
         a list of: id, kind, stream, from, to, at, run_id, by, inputs, parameters, code, because,

@@ -25,7 +25,7 @@ def reset(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Start streams over: new checkpoints, and their tables filled again from their inputs.
+    """Start streams over, with new checkpoints; their tables are filled again from their inputs.
 
     All streams that read them start over too. The former tables are moved to `removed/` in the
     lake.

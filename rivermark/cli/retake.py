@@ -34,10 +34,10 @@ def retake(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Read a file again that changed after it was read; its new rows replace those of before.
+    """Read a changed file again; its new rows replace the former ones.
 
     The former rows stay in the quarantine as file_replaced. Closed days downstream are recomputed
-    where they differ. The stream may run meanwhile; where this is killed, call it again. With a
+    if they differ. The stream may run meanwhile; if the command is killed, run it again. With a
     group, the files are those of its ingests. `rivermark replay-ingest STREAM --undo ID` undoes it.
 
     JSON:

@@ -38,15 +38,16 @@ def run(
     ] = False,
     every: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", min=1, help="With --continuous: pause of reports (10)."),
+        typer.Option(metavar="SECONDS", min=1, help="With --continuous: interval of reports (10)."),
     ] = None,
     dry_run: DryRun = False,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Run streams: drain what is there and end, or go on with --continuous.
+    """Run streams: drain the waiting input and end, or go on with --continuous.
 
-    Without names all streams. A dry run lists them in their order, and what waits at the sources.
+    Without names, all streams run. A dry run lists them in their order, with the input that waits
+    at the sources.
 
     JSON:
         run_id, streams (stream, rows_in, admitted, late, quarantined, rows_out, batches,

@@ -24,7 +24,10 @@ def setup(
     source: Annotated[
         Path | None,
         typer.Option(
-            "--jars", metavar="FOLDER", exists=True, help="A folder that has them: no Maven."
+            "--jars",
+            metavar="FOLDER",
+            exists=True,
+            help="Folder that already contains the JARs, instead of Maven.",
         ),
     ] = None,
     archive: Annotated[
@@ -32,7 +35,7 @@ def setup(
     ] = True,
     as_json: Json = False,
 ) -> None:
-    """Fetch the JARs of Delta and check their hashes; once, afterwards no network is needed.
+    """Fetch Delta's JARs once and verify their hashes; afterwards no network is needed.
 
     They go into RIVERMARK_CACHE, by default ~/.cache/rivermark. A mirror of Maven goes into an Ivy
     settings file that RIVERMARK_IVY_SETTINGS names.

@@ -33,7 +33,7 @@ def sql(
     ] = None,
     at: Annotated[
         str | None,
-        typer.Option(metavar="V|TIME", help="Tables as they were: a version or a moment."),
+        typer.Option(metavar="V|TIME", help="Read tables as they were: at a version or a moment."),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Rows to show.")] = 100,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print all rows as CSV.")] = False,
@@ -43,17 +43,19 @@ def sql(
     ] = None,
     views: Annotated[
         Path | None,
-        typer.Option("--views", metavar="FILE", help="Write a DuckDB file with a view a table."),
+        typer.Option(
+            "--views", metavar="FILE", help="Write a DuckDB file with a view of each table."
+        ),
     ] = None,
     personal: Personal = False,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Ask the tables of the lake in SQL: by their names, now or as they were; nothing is written.
+    """Query the tables of the lake in SQL, as they are or as they were; nothing is written.
 
     A table is `taxi.trips` or `"taxi/trips"`, and `"taxi/trips@3"` or
     `"taxi/trips@2026-03-01T12:00"` at a version or a moment. The query can open neither files nor
-    the network. With --views it is a file for other tools: docs/how-to/ask-tables.md.
+    the network. --views writes a file for other tools: docs/how-to/ask-tables.md.
 
     JSON:
         tables (as table@version), hidden (columns left out as personal), columns, rows (one object

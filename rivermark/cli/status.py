@@ -29,9 +29,9 @@ def status(
 ) -> None:
     """Show each stream: rows in, out, late, quarantined, watermark, last batch, state.
 
-    Without names all streams. Out of an ingest come the rows that it admitted. Below a group are
-    the counters of its process functions, what is unread of topics, by partition, and how far
-    producers have come that have a watermark each.
+    Without names, all streams are shown. The rows out of an ingest are those that it admitted.
+    Below a group are the counters of its process functions, the unread messages of topics by
+    partition, and the progress of producers that have their own watermarks.
 
     JSON:
         lake, groups (group, state, by, at, reason, problem),

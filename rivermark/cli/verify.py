@@ -23,12 +23,12 @@ def verify(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Compute a sample of closed days of derived tables again, and compare them with the tables.
+    """Recompute a sample of closed days of derived tables, and compare them with the tables.
 
-    By count and fingerprint of the rows, of the newest closed day and of one before it, another
-    one each date. So a hole in a derived table is found that no rule about its rows can show.
-    Nothing is changed; streams may run meanwhile. The exit code is 1 where a day differs. Without
-    names all streams.
+    The count and the fingerprint of the rows are compared, for the newest closed day and for an
+    earlier one that changes from date to date. This finds missing rows of a derived table, which no
+    rule about its rows can show. Nothing is changed; streams may run meanwhile. The exit code is 1
+    if a day differs. Without names, all streams are verified.
 
     JSON:
         a list of: stream, day, matches, skipped, published, computed, differences

@@ -55,14 +55,13 @@ it was read (UTC)."""
 class Field:
     """One typed column of an event and the names under which sources spell it.
 
-    `type` is a Spark type or DDL text such as `decimal(12,2)`.
-    `names` are looked up after `name` itself, in each record for itself: as they are declared, and
-    in any letter case where the record has none spelled so. A row whose required field is missing
-    or empty is quarantined, and so is one with a text that cannot be read as `type`: no value turns
-    null in silence. A text field gets what the source wrote: numbers, lists and objects in JSON to
-    the character. `read` replaces the reader chosen by type (rivermark.model.field_readers).
-    `nulls` are words that mean "no value", beside the empty text, which always does; 'NA' is a text
-    unless it is named here.
+    `type` is a Spark type or DDL text such as `decimal(12,2)`. `names` are looked up after `name`
+    itself, separately in each record: first as they are declared, then in any letter case. A row
+    whose required field is missing or empty is quarantined, and so is one with a text that cannot
+    be read as `type`: no value silently becomes null. A text field holds exactly what the source
+    wrote, including numbers, lists and objects in JSON. `read` replaces the reader chosen by type
+    (rivermark.model.field_readers). `nulls` are words that mean "no value", in addition to the
+    empty text; 'NA' is a text unless it is named here.
     """
 
     name: str
@@ -100,12 +99,12 @@ class Field:
 class Rule:
     """A named statement about a row that can be broken.
 
-    `broken` is a condition in SQL over the typed fields of the row, `_file` and what else is known
-    of where it came from, such as `dropoff_at - pickup_at > INTERVAL 2 HOURS`; where it is null the
-    rule is not broken. Times are UTC, a division by zero is null (docs/concepts/values.md). What
-    SQL cannot say may be a function that returns a Spark column: it costs a Spark job a batch. What
-    happens then: `quarantine` quarantines the row under the rule's name; `flag` admits it with the
-    name in its `flags`, and readers decide what to do with it.
+    `broken` is a SQL condition over the typed fields of the row, `_file` and the other columns that
+    tell where it came from, such as `dropoff_at - pickup_at > INTERVAL 2 HOURS`. If it is null, the
+    rule is not broken. Times are UTC, a division by zero is null (docs/concepts/values.md). If SQL
+    cannot express the condition, use a function that returns a Spark column, at the cost of a Spark
+    job per batch. The action `quarantine` quarantines the row under the rule's name; `flag` admits
+    it with the name in its `flags`, and readers decide what to do with it.
     """
 
     name: str
@@ -123,15 +122,15 @@ class Contract:
     """The shape of an admitted event.
 
     `event_time` names a required timestamp field (UTC). A lookup whose records have no time leaves
-    it out: then a field `landed_at` is added, and what landed last is the newest. A row whose event
-    time lies before `earliest` (UTC) is quarantined as `event_time_too_early`, and one more than
-    `max_ahead` beyond the moment its file landed as `event_time_ahead`; it never moves the
-    watermark. The default refuses times before 1970, where Spark's watermarks begin; declare the
-    year in which the source began, and times in a wrong unit are found out. Only a contract of
-    dumps (`lateness=None`) may begin earlier. `max_jump`, where set, also bounds how far one file
-    may run ahead of the event time seen so far; a jump is believed when the next file agrees (a
-    real gap). A row whose text has more than `max_row_bytes` is quarantined as
-    `row_too_large`, and nothing is read in it.
+    it out: a field `landed_at` is then added, and the row that landed last is the newest. A row
+    whose event time is before `earliest` (UTC) is quarantined as `event_time_too_early`, and one
+    more than `max_ahead` after the moment at which its file landed as `event_time_ahead`. Neither
+    moves the watermark. The default refuses times before 1970, where Spark's watermarks begin;
+    declare the year in which the source began to catch times in a wrong unit. Only a contract of
+    dumps (`lateness=None`) may begin earlier. `max_jump`, if set, also bounds how far one file may
+    run ahead of the event time seen so far; a jump is accepted once the next file agrees (a real
+    gap). A row whose text is longer than `max_row_bytes` is quarantined as `row_too_large`, and
+    nothing in it is read.
     """
 
     fields: tuple[Field, ...]

@@ -48,20 +48,20 @@ class Ingest:
             group="taxi_events",
         )
 
-    `lateness` is how far an event's time may lie behind the newest admitted in earlier files before
-    the event counts as late; None is for dumps (a month's file is complete in itself and nothing in
-    it is late). `watermark=PerProducer(...)` is for sources with several producers, of which the
-    slowest counts then. `late_below` and `quarantine_below` are the highest shares of late and
-    quarantined rows that the checks let pass. `money` names a decimal field whose sum says how much
-    is at stake in late rows. `personal` columns never appear as samples on pages.
+    `lateness` is how far an event's time may be behind the newest one admitted from earlier files
+    before the event counts as late; None is for dumps (a month's file is complete in itself and
+    nothing in it is late). `watermark=PerProducer(...)` is for sources with several producers, of
+    which the slowest then decides. `late_below` and `quarantine_below` are the highest shares of
+    late and quarantined rows that the checks let pass. `money` names a decimal field whose sum
+    shows how much is at stake in late rows. `personal` columns never appear as samples on pages.
 
     `kind`:
     - `events`: each admitted row is an event of its own.
-    - `lookup`: what is known of a thing (a store, a zone) now. The table holds one row for each of
-      its `keys`: the one with the newest event time, of equal ones the one that landed last. Every
-      version is in `versions`. No row is late and the table has no days. Streams take a lookup by
-      `static`: whole, as it is at that moment, or by `static=(LOOKUP.versions,)` as of the event's
-      time (rivermark.operators.join_as_of).
+    - `lookup`: facts about a thing (a store, a zone). The table holds one row for each of its
+      `keys`: the one with the newest event time and, if times are equal, the one that landed last.
+      Every version is in `versions`. No row is late and the table has no days. Streams take a
+      lookup by `static`: whole, as it is at that moment, or by `static=(LOOKUP.versions,)` as of
+      the event's time (rivermark.operators.join_as_of).
 
     Raises:
         DeclarationError: The name is no table's name, the lateness is below one millisecond or

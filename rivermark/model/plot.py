@@ -21,7 +21,7 @@ class Marks:
 
         Marks(name="gaps", table=GAPS, start="last_before", end="first_after")
 
-    `start` is a timestamp column; `end` another one where a row is a span of time.
+    `start` is a timestamp column; `end` is another one if a row is a span of time.
 
     Raises:
         DeclarationError: A column is not one of the table, or is no timestamp.
@@ -45,9 +45,9 @@ class Plot:
 
         Plot(title="Tips of the best driver", table=WINNERS, x="window_start", y="tips", unit="USD")
 
-    `y` is a numeric column; without one the rows are counted. Where `x` is a timestamp (UTC) or a
-    date, the rows are combined by spans of time, as `bars` or as a `line`; else by value, and the
-    largest are ranked as bars. `combine` says how. `by` makes a line for each of its values.
+    `y` is a numeric column; without one the rows are counted. If `x` is a timestamp (UTC) or a
+    date, the rows are combined by spans of time, as `bars` or as a `line`; otherwise by value, and
+    the largest are ranked as bars. `combine` says how. `by` makes a line for each of its values.
     `unit` stands beside the title. `marks` are instants and spans that a line marks. Lines are
     broken where rows are missing.
 

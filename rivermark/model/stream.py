@@ -70,9 +70,9 @@ def name_of_stream(values: Mapping[str, Any]) -> object:
 class Output:
     """One table of a stream, and which of the built rows go to it (all, without a condition).
 
-    `suite` is what is expected of the table; of the first one the stream's own, where it has one.
-    `sinks` are where the rows go: to the table in the lake in any case (appended, unless one of
-    them writes it in another way), and to what the others write (docs/sinks/index.md).
+    `suite` holds the expectations of the table; the first table takes the stream's own suite, if it
+    has one. `sinks` are where the rows go: to the table in the lake in any case (appended, unless
+    one of them writes it in another way), and to what the others write (docs/sinks/index.md).
     """
 
     table: Table

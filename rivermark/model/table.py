@@ -144,7 +144,7 @@ class Table:
     `schema` is a StructType or DDL text (rivermark.model.ddl); `Table.of` derives it from a record.
     `event_time` names the timestamp column (UTC) that readers window and order by. `keys` are the
     columns that identify a row. `personal` columns never appear as samples on pages. `retention` is
-    how long each version stays readable, where it is not as the platform's setting says.
+    how long each version stays readable, if not as long as the platform's setting says.
     `properties` are Delta table properties set at creation, over the platform's own.
     """
 

@@ -22,11 +22,12 @@ class PerProducer:
     """A watermark for each producer; that of the stream is their minimum.
 
     Producers are partitions of a topic, or what `FileSource(producers=...)` names. One that has
-    brought no valid row for `idle` is left out of the minimum until it brings one; by the times of
-    the plan (those of files, or of messages), so that a replay decides the same. For `idle` from
-    the first split on there is no watermark, so that each producer can be heard. `drift` is how far
-    the event time of a producer may run ahead of the slowest one before it is held back: a live run
-    does not read it any further until the others have followed, or are idle. None holds none back.
+    brought no valid row for `idle` is left out of the minimum until it brings one. This is measured
+    by the times of the plan (those of files, or of messages), so that a replay decides the same.
+    During the first `idle` there is no watermark, so that each producer can be heard. `drift` is
+    how far the event time of a producer may run ahead of the slowest one before it is held back: a
+    live run then does not read it further until the others have caught up or are idle. None holds
+    no producer back.
 
     `mark` names a timestamp field of the contract by which a row says how far its producer is
     complete: no event at or before that time comes from it any more. The watermark of the producer

@@ -15,8 +15,8 @@ from rivermark.operators.repeats import ARRIVAL
 def validity(versions: DataFrame, on: Sequence[str], *, since: str) -> DataFrame:
     """The versions of a lookup with `valid_from` and `valid_to` (null for the newest), in UTC.
 
-    A version is valid from its `since`, its event time, until that of the next one of its key. Of
-    versions of equal time the last to arrive counts, and the others are left out.
+    A version is valid from its `since`, its event time, until that of the next version of its key.
+    If versions have the same time, the last to arrive counts, and the others are left out.
     """
     newer = Window.partitionBy(*on).orderBy(since, *ARRIVAL)
     following = F.lead(since).over(newer)
@@ -44,8 +44,9 @@ def join_as_of(
 
         ORDERS.stream(reads=(ORDERS,), static=(STORES.versions,), build=orders_by_region, ...)
 
-    The same on a stream and on a table. Columns of the event, then those of `validity` without the
-    keys. An event before the first version of its key has nulls there (or is left out by `inner`).
+    The same on a stream and on a table. The columns are those of the event, then those of
+    `validity` without the keys. An event before the first version of its key has nulls there (or is
+    left out by `inner`).
 
     Raises:
         DeclarationError: No columns to join on, or another column occurs on both sides.

@@ -86,9 +86,9 @@ class SlidingWindow:
 class SessionWindow:
     """A window per stretch of activity of a key: it ends `gap` after its last event.
 
-    Two events exactly `gap` apart are one session: Spark merges windows that touch. Group by it
-    with `per_window`, which keeps a later filter out of the merging and measures how long sessions
-    last where days are computed again.
+    Two events exactly `gap` apart are one session, because Spark merges windows that touch. Group
+    by it with `per_window`, which keeps a later filter out of the merging and measures how long
+    sessions last when days are recomputed.
     """
 
     gap: timedelta

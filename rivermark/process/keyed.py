@@ -66,8 +66,8 @@ class KeyedProcess(Generic[Event, Out]):
       effects on state, timers and outputs are rolled back; otherwise the batch fails.
     - `version`, `migrations`, `forgets`: how state stored by an earlier declaration is taken over.
 
-    Attributes may be set in `__init__` and `open`; while events are handled, what is not declared
-    state would be lost at a restart and is refused.
+    Attributes may be set in `__init__` and `open`; while events are handled, attributes that are
+    not declared state would be lost at a restart and are refused.
 
     Raises:
         DeclarationError: When the class is defined: a key, time, state, input, output or migration

@@ -65,7 +65,7 @@ class DeltaUpsert(Sink):
     A row replaces the row of its key unless that one has a larger version; a row without a version
     is older than any. `deleted` is a boolean column, or a condition in SQL over the row's columns:
     rows for which it holds delete their key. The table can be read at any time, whether or not the
-    stream runs. Streams cannot follow it, since rows change that they have read.
+    stream runs. Streams cannot follow it, because rows change after they have been read.
     """
 
     version: str

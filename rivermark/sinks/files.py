@@ -55,8 +55,8 @@ LAST: Final = "_last.json"
 class FileSink(Sink):
     """Writes to `<folder>/<table>/day=YYYY-MM-DD/`, or to `<folder>/<table>/` without days.
 
-    `folder` is a path or a URI; one that is relative lies below the lake's root. Names beginning
-    with `_` are the sink's own, and skipped by Spark, DuckDB's globs and Arrow.
+    `folder` is a path or a URI; a relative path is below the lake's root. Names beginning with `_`
+    are the sink's own, and skipped by Spark, DuckDB's globs and Arrow.
     """
 
     folder: str = "exports"

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 class KafkaSink(KafkaSinkOptions, Sink):
     """Sends each row as a JSON object, to be read with `isolation.level=read_committed`.
 
-    Messages have the table's keys, or `key`, as their key: the value of one column as text, of
-    several as a JSON list. Rows of a key go to one partition in their order. `timestamp` names a
-    column whose values are the messages' timestamps; rows of a batch are sent in their order.
-    Headers name stream, generation and batch.
+    The key of a message is made of the table's keys, or of `key`: the value of one column as text,
+    the values of several as a JSON list. Rows of a key go to one partition in their order.
+    `timestamp` names a column whose values are the messages' timestamps; rows of a batch are sent
+    in their order. Headers name stream, generation and batch.
 
     `guarantee="at least once"` sends without transactions, which costs the brokers less and lets
     consumers see each message at once. After a kill messages may come again, each with the value of
     its header `deduplication_key` that it had before.
 
-    `owner` distinguishes deployments that write to the same brokers: of two that have one name,
+    `owner` distinguishes deployments that write to the same brokers: if two have the same owner,
     stream and table, only the one that began last can write. `settings` and `brokers` are as those
     of a `KafkaSource`.
     """

@@ -36,18 +36,19 @@ class RealTimeSink(Sink):
 
     While the stream is live, a second query in Spark's real-time mode reads the topic of the
     stream's one input, an ingest of JSON messages from a `KafkaSource`, and applies the contract
-    and `build` to each message. So `build` must be stateless and made of Spark's own expressions;
-    `static` tables are read at each checkpoint. The table is written as ever, from admitted rows:
-    a row whose event was late is sent, and reaches the table when late rows are merged.
+    and `build` to each message. `build` must therefore be stateless and consist of Spark's own
+    expressions; `static` tables are read at each checkpoint. The table is written as ever, from
+    admitted rows: a row whose event was late is sent, and reaches the table when late rows are
+    merged.
 
     `every` is the time between two checkpoints, 5 seconds at least: after a stop or a kill, what
     was sent since the last one is sent again, and changed static tables count from the next one on.
     Each checkpoint holds messages up for a moment, so the longer `every` is, the fewer wait.
 
     A message's key is made of the table's keys, or of `key`: the value of one column as text, of
-    several as a JSON list of texts. A consumer drops by it what came again. `settings` are those of
-    Kafka's Java client, such as `security.protocol`, for reading and writing; they, and `brokers`,
-    name variables of the environment as `$NAME`.
+    several as a JSON list of texts. Consumers use it to drop repeated messages. `settings` are
+    those of Kafka's Java client, such as `security.protocol`, for reading and writing; they, and
+    `brokers`, name variables of the environment as `$NAME`.
 
     Raises:
         DeclarationError: `every` is below 5 seconds; a column of `key` is not in the table; or the

@@ -53,13 +53,13 @@ RESENT_AT_ONCE: Final = 1_000
 class WebhookSink(Sink):
     """Posts each row as a JSON object, or `rows_at_once` of them as a JSON list.
 
-    Every request has an `Idempotency-Key` header, the same when a batch comes again. An answer of
-    2xx is a delivery; no answer within `timeout`, 429 and errors of the server are tried again, up
-    to `attempts` times, after growing pauses or what `Retry-After` says; any other answer, a
-    redirect among them, is final. What is not delivered goes to the table `<table>_undelivered`,
-    with the rest of a batch of which a request had no answer, and is sent again after the next
-    batch that is delivered. A `url` or a header's value `$NAME` is that of the environment
-    variable.
+    Every request has an `Idempotency-Key` header, the same when a batch comes again. A reply of 2xx
+    is a delivery. If there is no reply within `timeout`, or it is 429 or an error of the server,
+    the request is tried again up to `attempts` times, after growing pauses or as `Retry-After`
+    says. Any other reply, including a redirect, is final. Rows that are not delivered go to the
+    table `<table>_undelivered`, with the rest of a batch in which a request had no reply, and are
+    sent again after the next batch that is delivered. A `url` or a header's value `$NAME` is that
+    of the environment variable.
     """
 
     url: str

@@ -44,8 +44,8 @@ LINES_A_SPLIT: Final = 10_000
 class RateSource(Source):
     """Rows that appear at a rate: `value` counts from 0, `timestamp` is when a row appeared (UTC).
 
-    The first row appears at `start`, or when the source is first read. A run that comes later reads
-    what appeared meanwhile.
+    The first row appears at `start`, or when the source is first read. A later run reads the rows
+    that have appeared meanwhile.
 
     Raises:
         DeclarationError: The rate is no finite number above 0, or `start` has no time zone.
@@ -120,7 +120,7 @@ class _RateReader(RangeReader):
 class ElementsSource(Source):
     """Fixed records, in their order: mappings of names to values, read once each.
 
-    Elements that are added behind the others are read by the next run.
+    Elements appended to the others are read by the next run.
     """
 
     elements: tuple[Mapping[str, Any], ...] = field(hash=False)
@@ -172,8 +172,8 @@ class _ElementsReader(RangeReader):
 class SocketSource(Source):
     """Lines that a server sends: JSON objects, or text in a column `text`.
 
-    A socket cannot be read again, so the lines themselves are kept in the plan: what is planned is
-    never lost. Lines that were received and not planned when a process dies are: at most once.
+    A socket cannot be read again, so the plan keeps the lines themselves. Lines that were received
+    but not planned when a process dies are lost: delivery is at most once.
     """
 
     host: str

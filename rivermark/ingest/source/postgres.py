@@ -50,10 +50,10 @@ if TYPE_CHECKING:
 class PostgresSource(Source):
     """All rows of a table or view of PostgreSQL, for an ingest with `kind="lookup"`.
 
-    They are read again `every` so long; with `version`, a query for one value such as `SELECT
-    max(changed_at) FROM stores`, when that value is another one, looked at in each batch. `table`
-    is a name, or schema.table; `database` and `settings` are as those of a `PostgresAppend`. A row
-    that was deleted there stays in the lookup.
+    They are read again after each `every`. With `version`, a query for one value such as `SELECT
+    max(changed_at) FROM stores` that runs in each batch, they are read again when that value
+    changes. `table` is a name, or schema.table; `database` and `settings` are as those of a
+    `PostgresAppend`. A row that is deleted there stays in the lookup.
     """
 
     table: str

@@ -50,18 +50,18 @@ def enrich(
             reads=(CLICKS,), build=with_campaigns,
             writes=(Output(ENRICHED, where=looked_up), Output(FAILED, where=not_looked_up)), ...)
 
-    `lookup_status` says what became of it: `found`, `absent` (also where the key is null),
-    `failed` or `timed out`, the last two with the reason as `lookup_error`, and null columns. With
-    `on_failure="fail"` the batch ends with an error instead, and the next start repeats it: by the
-    stream's restart strategy where it may pass (the service is away, too slow, or asks for
-    patience), else when it was started again.
+    `lookup_status` is the outcome: `found`, `absent` (also if the key is null), `failed` or `timed
+    out`; the last two have null columns and the reason as `lookup_error`. With `on_failure="fail"`
+    the batch ends with an error instead, and the next start repeats it. If the error may be
+    temporary (the service is down, too slow, or asks for patience), the stream's restart strategy
+    starts it again; otherwise a person must.
 
     Each Python worker has up to `in_flight` requests at a time, over connections that it keeps from
     batch to batch, each within `timeout` and made up to `attempts` times, with growing pauses.
     Equal keys are looked up once, and outcomes are kept for `cache_for`, of up to `cache_rows` keys
     a worker. Rows keep their order; unless `ordered`, those whose outcome is known first leave
-    first. Time is no matter of it: a batch ends when its last row has left, and its watermark with
-    it. A batch that is repeated, and a recompute, look up again and may find other values.
+    first. The watermark overtakes no row, since a batch ends when its last row has left. A repeated
+    batch and a recompute look up again and may find other values.
 
     Raises:
         DeclarationError: a column is not there, is there twice, or a limit is not above 0.

@@ -66,8 +66,8 @@ ELSEWHERE: Final = ("", ".", "..")
 class HttpLookup(Lookup):
     """GET of a URL in which `{name}` stands for the value of a key's column.
 
-    The reply is a JSON object with the `columns` (DDL text) as fields; 404 says that the key is not
-    there. Values of `headers` written `$NAME` are those of the environment variable.
+    The reply is a JSON object with the `columns` (DDL text) as fields; 404 means that the key does
+    not exist. Values of `headers` written `$NAME` are those of the environment variable.
     """
 
     url: str

@@ -54,8 +54,8 @@ class LookupClient(ABC):
 class Lookup(ABC):
     """A service that rows are looked up in, as it is declared. Subclasses are frozen dataclasses.
 
-    They travel to the executors, where secrets are taken from the environment. `keys_at_once` is
-    how many keys one request holds.
+    They are sent to the executors, where secrets are taken from the environment. `keys_at_once` is
+    the number of keys in one request.
     """
 
     keys_at_once: int = 1

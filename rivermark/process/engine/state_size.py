@@ -18,7 +18,7 @@ class Limits:
     """Limits of stored state, in bytes: that of a bucket, and the record of one key.
 
     A batch that touches many of a bucket's keys reads and writes all of it, so a large one makes
-    batches slow; more buckets, a life (TTL) or timers that clear the state are the cure.
+    batches slow; use more buckets, a lifetime (TTL) or timers that clear the state.
     """
 
     bucket: int = 64 * 1024 * 1024

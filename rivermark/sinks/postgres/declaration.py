@@ -156,11 +156,11 @@ class _PostgresSink(Sink):
 class PostgresAppend(_PostgresSink):
     """Appends each row to a table of PostgreSQL; a recompute replaces the rows of its days.
 
-    `table` is its name, or schema.table; it is created where it is missing. `database` is a
-    connection string or URI of libpq without a password, or `$NAME` for that of an environment
-    variable; without it libpq's own variables count (PGHOST, PGDATABASE, PGSERVICE). `settings` are
-    those of libpq, such as `sslmode`. A value `$NAME` is that of the environment variable; a
-    password is only taken that way, or from PGPASSWORD or a file of libpq.
+    `table` is its name, or schema.table; it is created if it is missing. `database` is a connection
+    string or URI of libpq without a password, or `$NAME` for that of an environment variable;
+    without it libpq's own variables count (PGHOST, PGDATABASE, PGSERVICE). `settings` are those of
+    libpq, such as `sslmode`. A value `$NAME` is that of the environment variable; a password is
+    only taken that way, or from PGPASSWORD or a file of libpq.
     """
 
     on_replace: ClassVar[OnReplace] = "replaces days"

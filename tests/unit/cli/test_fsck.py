@@ -42,5 +42,5 @@ def test_the_help_says_what_it_repairs(rivermark: Run) -> None:
     text = " ".join(rivermark("fsck", "--help").stdout.split())
     assert "Starts no Spark" in text
     assert "--repair rewrites damaged checksum files" in text
-    assert "The exit code is 1 where a fault is left." in text
+    assert "The exit code is 1 if a fault is left." in text
     assert "rivermark fsck --quick --json" in text

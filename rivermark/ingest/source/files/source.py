@@ -36,7 +36,7 @@ class FileSource(FileOptions, LandingSource):
 
     `producers` is a regular expression that is searched in a file's path below the folder: its one
     group is the producer of the file's rows, as in r"^([^/]+)/" for a folder each. Files in which
-    it is not found have one producer together. See `PerProducer`.
+    it is not found share one producer. See `PerProducer`.
 
     Raises:
         DeclarationError: for folders outside the landing root, limits below 1, and `producers`

@@ -25,24 +25,24 @@ class KafkaSource(KafkaOptions, MessageSource):
     (UTC), `_key`, and each header as `_header.<name>`; fields take them by their `names`. In the
     raw table `_row` is the offset.
 
-    `key_format` says what keys are: `text` is UTF-8 without zero bytes, and other keys come as
-    `_key_bytes`, base64, as all do by `bytes`; `int` and `long` as Java's serializers write them;
-    `uuid` in 16 bytes; `Avro(...)` and `Protobuf(...)`, of whose records each field is
-    `_key.<name>`. A message whose key is not of its format is quarantined.
+    `key_format` is the format of keys. `text` is UTF-8 without zero bytes; other keys are in
+    `_key_bytes`, as base64, as are all keys with `bytes`. `int` and `long` are as Java's
+    serializers write them, `uuid` has 16 bytes, and each field of an `Avro(...)` or `Protobuf(...)`
+    record is `_key.<name>`. A message whose key does not have the format is quarantined.
 
-    `start` counts for the first start alone: `earliest`, `latest`, a moment (the first messages
-    with that timestamp or a later one), offsets by topic and partition, or those that a
-    `ConsumerGroup` has committed. A partition or topic that appears later, or that the offsets
-    leave out, is read from its first message. Messages of transactions that are open or were
-    aborted are not read, unless `isolation` says so.
+    `start` only applies to the first start: `earliest`, `latest`, a moment (the first messages with
+    that timestamp or a later one), offsets by topic and partition, or those that a `ConsumerGroup`
+    has committed. A partition or topic that appears later, or that the offsets leave out, is read
+    from its first message. Messages of transactions that are open or were aborted are not read,
+    unless `isolation` says so.
 
-    A planned batch holds `max_messages` at most, or where that is not said about as many bytes as
-    one of files; of several partitions those of the same span of message timestamps. Messages
-    without a value (tombstones) are counted and become no rows; with `tombstones="rows"` they are
-    records with `_tombstone`, and without values.
+    A planned batch holds at most `max_messages` or, without that limit, about as many bytes as one
+    of files. From several partitions it takes messages of the same span of timestamps. Messages
+    without a value (tombstones) are counted but make no rows; with `tombstones="rows"` they are
+    records with `_tombstone` and without values.
 
-    `settings` are those of librdkafka, such as `security.protocol`. They, and `brokers`, name
-    variables of the environment as `$NAME`, so that no secret stands in a declaration.
+    `settings` are those of librdkafka, such as `security.protocol`. They and `brokers` refer to
+    environment variables as `$NAME`, so that a declaration contains no secret.
 
     Raises:
         DeclarationError: not either of `topics` and `pattern`, `start` without a time zone, or
