@@ -37,7 +37,7 @@ from rivermark.ingest.plan import BatchPlanner, planned_split
 from rivermark.model.sink import Origin
 from rivermark.runtime.spark.session import open_session
 from rivermark.settings import Settings
-from rivermark.testing.landing.writer import land
+from rivermark.testing.landing import land
 
 SAMPLE: Final = ROOT / "assets" / "samples" / "tlc" / "yellow_tripdata_2025-02_sample5000.parquet"
 ROWS_A_FILE: Final = 100_000

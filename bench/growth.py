@@ -45,7 +45,7 @@ from rivermark.runtime.checkpoint.positions import position
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.settings import Settings
 from rivermark.testing import wait_until
-from rivermark.testing.landing.writer import land
+from rivermark.testing.landing import land
 
 FIRST: Final = datetime(2026, 1, 1, tzinfo=UTC)
 DRIVERS: Final = 200

@@ -44,8 +44,8 @@ from bench.figures import load, options_of, report
 from bench.peers import environment
 from bench.process_tree import TreeMeter, end_tree, start_measured
 from rivermark.settings import Settings
-from rivermark.testing.landing.json_lines import json_line
-from rivermark.testing.landing.writer import land
+from rivermark.testing.landing import land
+from simulator.landing.json_lines import json_line
 
 STEP: Final = 0.5
 QUIET_CORES: Final = 0.3

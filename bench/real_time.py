@@ -34,10 +34,10 @@ from bench.latency import percentiles, started
 from bench.process_tree import TreeMeter, end_tree, start_measured
 from rivermark.settings import Settings
 from rivermark.sinks.real_time import REAL_TIME
-from rivermark.testing.landing.json_lines import json_line
-from rivermark.testing.landing.writer import land
+from rivermark.testing.landing import land
 from setup.kafka_broker import Broker
 from setup.local_server import free_port
+from simulator.landing.json_lines import json_line
 
 STREAMS: Final = ("readings/sensor_readings", "readings/limits", "readings/beyond_limits")
 READINGS: Final = "readings.sensors"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from rivermark import Ingest
 from rivermark.cli.demo_scene import LandedInput
-from rivermark.testing.landing.once import land_parts_once
 from simulator.demo_day import DemoDay
 from simulator.feeds import Feed
+from simulator.landing.once import land_parts_once
 
 
 def land_generated(

@@ -10,11 +10,11 @@ from typing import Annotated
 import typer
 
 from rivermark.cli.console import out, plain
-from rivermark.cli.deployment import settings_for
-from rivermark.cli.landing import landed_sentence, landing_progress, local_landing, stop_after
+from rivermark.cli.deployment import local_landing, settings_for
 from rivermark.runtime.supervision.hosting import stop_on_signals
-from rivermark.testing.landing.pace import Pace
 from simulator.feeds import Feed, drip_feeds
+from simulator.landing.commands import landed_sentence, landing_progress, stop_after
+from simulator.landing.pace import Pace
 
 Lasting = Annotated[
     float | None, typer.Option("--for", metavar="SECONDS", min=0, help="Stop after this time.")

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from rivermark import Contract, Ingest
-from rivermark.testing.landing.folder import LandingFolder
-from rivermark.testing.landing.json_lines import json_line
-from rivermark.testing.landing.pace import Pace, Paced, Progress, land_at_pace
-from rivermark.testing.landing.parcels import Parcel, cut
-from rivermark.testing.landing.writer import Landed
+from rivermark.testing.landing import Landed
 from simulator.disorder import Arrival, Disorder
 from simulator.held import keep_late_back
+from simulator.landing.folder import LandingFolder
+from simulator.landing.json_lines import json_line
+from simulator.landing.pace import Pace, Paced, Progress, land_at_pace
+from simulator.landing.parcels import Parcel, cut
 
 
 @dataclass(frozen=True)

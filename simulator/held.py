@@ -9,8 +9,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from rivermark.testing.landing.parcels import Parcel
 from simulator.disorder import Arrival, Event
+from simulator.landing.parcels import Parcel
 
 E = TypeVar("E", bound=Event)
 

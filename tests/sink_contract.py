@@ -184,7 +184,7 @@ class SinkContract(ABC):
     def test_a_kill_before_any_step_of_a_batch_in_files_leaves_each_row_once(
         self, new_target: NewTarget, killer: Killer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("rivermark.sinks.delta_upsert.MERGED", 2)
+        monkeypatch.setattr("rivermark.sinks.upsert_writer.MERGED", 2)
         rows = fares(*((n, 1.0 * n) for n in range(1, 5)))
 
         def prepared() -> Target:

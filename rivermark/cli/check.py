@@ -38,7 +38,7 @@ def check(
     """
     settings = settings_for(home)
     # The JVM starts while the declarations are imported.
-    launch_ahead(settings, "short")
+    launch_ahead(settings)
     chosen, faults = declared_streams(streams or (), group or ())
     if not faults:
         faults = faults_on_empty_tables(settings, chosen)

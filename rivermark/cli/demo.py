@@ -17,9 +17,8 @@ from rivermark.cli.arguments import Home, Json
 from rivermark.cli.checks import BROKEN
 from rivermark.cli.console import err, grid, number, out, plain, print_json
 from rivermark.cli.demo_scene import LandedInput, Scene, scenes, serving
-from rivermark.cli.deployment import settings_for, topology
+from rivermark.cli.deployment import local_landing, settings_for, topology
 from rivermark.cli.exit_codes import ExitCode
-from rivermark.cli.landing import local_landing
 from rivermark.cli.progress import bounded_progress
 from rivermark.cli.session import engine, launch_ahead, new_run_id
 from rivermark.cli.show import newest_rows, print_rows
@@ -72,7 +71,7 @@ def demo(as_json: Json = False, home: Home = None) -> None:
     settings, parts = settings_for(home), scenes()
     landing = local_landing(settings)
     err().print(plain(f"home {settings.home}"))
-    launch_ahead(settings, "short")
+    launch_ahead(settings)
     landed = land_all(landing, parts)
     if not as_json:
         print_landed(landed)

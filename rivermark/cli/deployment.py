@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
+from rivermark.lake.filesystem import is_local
 from rivermark.lake.lake import Lake
 from rivermark.model.errors import DeclarationError, RivermarkError, WrongUse
 from rivermark.model.ingest import Ingest
@@ -258,3 +259,13 @@ def with_tables_of(
     if of_groups and not (names or existing):
         raise RivermarkError(f"no table of {', '.join(groups or ())} exists yet: run its streams")
     return list(dict.fromkeys([*(names or ()), *existing]))
+
+
+def local_landing(settings: Settings) -> Path:
+    """The landing root; RivermarkError where it is no folder of this machine."""
+    if not is_local(settings.landing_root):
+        raise RivermarkError(
+            f"{settings.landing_root} is not a local folder, but this command writes files to "
+            "one; choose another home: --home FOLDER"
+        )
+    return Path(settings.landing_root)

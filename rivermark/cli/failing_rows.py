@@ -14,8 +14,8 @@ from rivermark.model.errors import RivermarkError
 from rivermark.model.rule import SuiteRule
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
-from rivermark.quality.duckdb_evaluator import FailingRows
 from rivermark.quality.failing_rows import about_rows, evidence_of
+from rivermark.quality.result import FailingRows
 from rivermark.quality.suites import suite_of
 
 ALL = "all"

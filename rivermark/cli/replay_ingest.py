@@ -45,7 +45,7 @@ def replay_ingest(
     """Repeat the admission of some days from raw rows, and list the decisions that change.
 
     The rules are those that are declared now. Without --replace nothing that is published is
-    touched: the rows go to tables below readmitted/, with the whole list of changes beside them.
+    touched: the rows go to tables below replayed/, with the whole list of changes beside them.
     With it they take the place of those that change, and closed days downstream are recomputed
     where they differ. The stream may run meanwhile; where this is killed, call it again.
 

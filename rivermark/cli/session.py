@@ -68,12 +68,12 @@ def _is_not_of_the_bridge(record: logging.LogRecord) -> bool:
     return "py4j" not in Path(record.pathname).parts
 
 
-def launch_ahead(settings: Settings, kind: Kind) -> None:
-    """Start the JVM of an `engine` that is entered soon, while this process does something else.
+def launch_ahead(settings: Settings) -> None:
+    """Start the JVM of a short `engine` that is entered soon, while this process does other work.
 
     Raises JavaMissing and JarsMissing before anything is started.
     """
-    launch = launcher(settings, kind)
+    launch = launcher(settings, "short")
 
     def try_launch() -> None:
         # Who enters the engine tries again, and is told why it failed.

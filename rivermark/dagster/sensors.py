@@ -25,7 +25,8 @@ from rivermark.runtime.restart.history import RestartHistory
 from rivermark.runtime.restart.liveness import ACTIVE, LaunchedRun, RunStatus
 from rivermark.runtime.restart.notification import Receivers, ensure_sent
 from rivermark.runtime.restart.outbox import Outbox
-from rivermark.runtime.restart.plan import Alert, Plan, Start, groups_of, plan_restarts
+from rivermark.runtime.restart.outcome import Alert, Start, groups_of
+from rivermark.runtime.restart.plan import Plan, plan_restarts
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.runtime.supervision.heartbeat import HeartbeatStore
 

@@ -29,7 +29,7 @@ class Marked(NamedTuple):
 
 
 def stacked_bars(
-    title: str, by_name: Mapping[str, Series], step: timedelta, *, note: str = "", unit: Unit
+    title: str, by_name: Mapping[str, Series], step: timedelta, *, note: str = ""
 ) -> Chart:
     """A bar for each span of time, made of the values of each name; the smallest are summed up."""
     shown = _largest(by_name)
@@ -37,7 +37,7 @@ def stacked_bars(
     stacks = {at: [series.get(at, 0.0) for series in shown.values()] for at in starts}
     totals = {at: sum(stack) for at, stack in stacks.items()}
     ends = [end for stack in stacks.values() for end in accumulate(stack)]
-    y = value_axis(min(0.0, *ends), max(0.0, *ends), unit)
+    y = value_axis(min(0.0, *ends), max(0.0, *ends), "number")
     x = time_axis(starts[0], instant(starts[-1].timestamp() + step.total_seconds()))
     shapes = []
     for at, total in totals.items():
@@ -45,15 +45,15 @@ def stacked_bars(
         for n, (name, value) in enumerate(zip(shown, stacks[at], strict=True)):
             if value:
                 bar = _bar(x, y, at, step, *sorted((base, base + value)))
-                of = f", {name}: {text_of(value, unit)}" if len(shown) > 1 else ""
+                of = f", {name}: {text_of(value, 'number')}" if len(shown) > 1 else ""
                 shapes.append(
-                    Shape(f"fill s{n}", bar, f"{_time(at)} UTC: {text_of(total, unit)}{of}")
+                    Shape(f"fill s{n}", bar, f"{_time(at)} UTC: {text_of(total, 'number')}{of}")
                 )
                 base += value
     return Chart(
         title=title,
         note=note,
-        label=f"{title}. {_said('', totals, unit)}",
+        label=f"{title}. {_said('', totals, 'number')}",
         shapes=[*grid(y.ticks), *shapes],
         x_ticks=x.ticks,
         y_ticks=y.ticks,

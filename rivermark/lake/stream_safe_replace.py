@@ -29,7 +29,7 @@ from rivermark.lake.statistics import largest_in
 from rivermark.model.table import Table
 
 if TYPE_CHECKING:
-    from pyarrow import dataset
+    pass
 
 SECOND: Final = timedelta(seconds=1)
 
@@ -67,17 +67,15 @@ def rows_to_rewrite(delta: DeltaTable, table: Table, days: Iterable[date]) -> Re
     return Rewritten(read_rows(rows, filter=one_day), range_predicate(table, newest, newest))
 
 
-def newest_in(
-    delta: DeltaTable, column: str, where: dataset.Expression | None = None
-) -> date | datetime | None:
+def newest_in(delta: DeltaTable, column: str) -> date | datetime | None:
     """The newest moment or date of a column: of the whole table by its statistics, if it has any.
 
     Statistics cut a moment to milliseconds.
     """
-    known = largest_in(delta, column) if where is None else None
+    known = largest_in(delta, column)
     if known is not None:
         return known
-    values = read_rows(dataset_of(delta), columns=[column], filter=where)[column]
+    values = read_rows(dataset_of(delta), columns=[column])[column]
     read: date | datetime | None = pc.max(values).as_py()
     return read
 

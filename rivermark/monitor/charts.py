@@ -106,7 +106,7 @@ def _hours(stream: str, rows: Counter[datetime]) -> Chart:
         bars[first + (hour - first) // step * step] += count
     days = f"{first:%-d %b %Y}" + (f" to {last:%-d %b %Y}" if last.date() > first.date() else "")
     note = f"{in_rows(rows.total())}, {days}, a bar is {seconds_text(step.total_seconds())}"
-    return stacked_bars(stream, {stream: bars}, step, note=note, unit="number")
+    return stacked_bars(stream, {stream: bars}, step, note=note)
 
 
 def _write(title: str, charts: Sequence[Chart | Ranking], path: Path) -> Path:

@@ -88,7 +88,7 @@ def _chart(settings: Settings, plot: Plot) -> Chart | Ranking | None:
         starts = sorted({at for series in by_name.values() for at in series})
         width = min((after - before for before, after in pairwise(starts)), default=step)
         note = _note(plot, f"by {plot.x} (UTC)")
-        return stacked_bars(plot.title, by_name, width, note=note, unit="number")
+        return stacked_bars(plot.title, by_name, width, note=note)
     more = f", {COLOURS} of {len(by_name)}" if len(by_name) > COLOURS else ""
     return lines(
         plot.title,

@@ -44,6 +44,7 @@ from rivermark.quality.duckdb_sql import (
 )
 from rivermark.quality.errors import CheckCrashed, SuiteDoesNotFit, Unanswered
 from rivermark.quality.result import (
+    FailingRows,
     SuiteResult,
     not_evaluated,
     result_of_columns,
@@ -66,16 +67,6 @@ LONGEST_EXAMPLE: Final = 200
 EVERY_ROW: Final = "true"
 OWN_COLUMNS: Final = ("day", "row_count", "usual", "end_before")
 """Columns that our own queries add to those of a table."""
-
-
-@dataclass(frozen=True)
-class FailingRows:
-    """Some of the rows that break a rule, and how many there are; personal values are left out."""
-
-    rule: str
-    count: int
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
 
 
 @dataclass(frozen=True)

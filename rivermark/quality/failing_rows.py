@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 from rivermark.model.question import RowQuestion, RowSearch
 from rivermark.model.rule import SuiteRule
 from rivermark.model.table import Table
-from rivermark.quality.duckdb_evaluator import DuckDbEvaluator, FailingRows
+from rivermark.quality.duckdb_evaluator import DuckDbEvaluator
+from rivermark.quality.result import FailingRows
 
 if TYPE_CHECKING:
     from rivermark.quality.duckdb_evaluator import Rows

@@ -6,12 +6,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pyarrow as pa
 
 from rivermark.model.check import HARDEST_FIRST, CheckResult, Severity
 from rivermark.model.question import NotNull, Unique, UsualRows
 from rivermark.model.rule import SuiteRule, in_rows, percent
 from rivermark.model.suite import Suite
 from rivermark.quality.errors import Unanswered
+
+if TYPE_CHECKING:
+    from pyarrow import dataset
+
+    Rows: TypeAlias = pa.Table | dataset.Dataset
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,3 +141,13 @@ def _result(
         evaluated_count=evaluated_count,
         unexpected_count=unexpected_count,
     )
+
+
+@dataclass(frozen=True)
+class FailingRows:
+    """Some of the rows that break a rule, and how many there are; personal values are left out."""
+
+    rule: str
+    count: int
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]

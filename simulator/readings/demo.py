@@ -10,9 +10,9 @@ from typing import Final
 from assets.readings.ingest import SENSOR_READINGS, SMOKE_LEVELS, TEMPERATURES, THRESHOLDS
 from assets.samples import SAMPLES
 from rivermark.cli.demo_scene import LandedInput, Scene
-from rivermark.testing.landing.once import copy_once
 from simulator.demo_feeds import land_generated
 from simulator.feeds import Feed
+from simulator.landing.once import copy_once
 from simulator.readings.feeds import sensor_feeds
 from simulator.readings.loggers import land_loggers
 from simulator.readings.world import SensorWorld

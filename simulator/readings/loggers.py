@@ -16,8 +16,8 @@ from typing import Final
 from assets.readings.ingest import LIBRARY, OCCUPANCY, OCCUPANCY_RESAVED
 from assets.readings.room import OCCUPANCY_COLUMNS
 from rivermark.cli.demo_scene import LandedInput
-from rivermark.testing.landing.once import land_parts_once
 from simulator.demo_day import DemoDay
+from simulator.landing.once import land_parts_once
 
 NODES: Final = 19
 ROUNDS: Final = 180

@@ -12,17 +12,12 @@ import typer
 from assets.taxi.ingest import LATENESS
 from rivermark.cli.arguments import Home
 from rivermark.cli.console import out, plain
-from rivermark.cli.deployment import settings_for
-from rivermark.cli.landing import (
-    landed_sentence,
-    landing_progress,
-    local_landing,
-    manifest_path,
-)
+from rivermark.cli.deployment import local_landing, settings_for
 from rivermark.model.errors import RivermarkError
 from rivermark.runtime.supervision.hosting import stop_on_signals
 from simulator.disorder import Disorder
 from simulator.feed_command import Lasting
+from simulator.landing.commands import landed_sentence, landing_progress, manifest_path
 from simulator.taxi.drip import drip as land_drip
 from simulator.taxi.drip_plan import MILD_DISORDER, DripPlan
 from simulator.taxi.replay import replay as land_replay

@@ -24,8 +24,8 @@ from rivermark.model.stream import table_of
 from rivermark.monitor.checks.check import StreamCheck
 from rivermark.settings import Settings
 from rivermark.sources import KafkaSource
-from rivermark.testing.landing.once import copy_once, land_parts_once
 from simulator.demo_day import DemoDay
+from simulator.landing.once import copy_once, land_parts_once
 from simulator.taxi.clock import TRAINING_CLOCK
 from simulator.taxi.manifest import read_manifest
 from simulator.taxi.replay import TRIP_EVENTS_FOLDER, replay

@@ -10,13 +10,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from rivermark.cli.landing import stop_after
-from rivermark.testing.landing.folder import LandingFolder
-from rivermark.testing.landing.pace import Paced, Progress, land_at_pace
-from rivermark.testing.landing.parcels import Parcel, cut
-from rivermark.testing.landing.writer import Landed
+from rivermark.testing.landing import Landed
 from simulator.disorder import Arrival
 from simulator.held import keep_late_back
+from simulator.landing.commands import stop_after
+from simulator.landing.folder import LandingFolder
+from simulator.landing.pace import Paced, Progress, land_at_pace
+from simulator.landing.parcels import Parcel, cut
 from simulator.taxi.arrivals import rides_by_event_time
 from simulator.taxi.clock import RideClock
 from simulator.taxi.drip_plan import DripPlan

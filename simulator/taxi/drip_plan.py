@@ -4,9 +4,9 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
-from rivermark.testing.landing.json_lines import utc_text
-from rivermark.testing.landing.pace import Pace
 from simulator.disorder import Disorder
+from simulator.landing.json_lines import utc_text
+from simulator.landing.pace import Pace
 from simulator.taxi.clock import TRAINING_CLOCK, RideClock
 
 # Each ride has a START, an END and a fare.

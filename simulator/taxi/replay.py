@@ -8,11 +8,11 @@ from itertools import islice, takewhile
 from pathlib import Path
 from typing import Final
 
-from rivermark.testing.landing.folder import LandingFolder
-from rivermark.testing.landing.json_lines import json_line
-from rivermark.testing.landing.pace import Pace, Paced, Progress, land_at_pace
-from rivermark.testing.landing.parcels import Parcel, cut
-from rivermark.testing.landing.writer import Landed
+from rivermark.testing.landing import Landed
+from simulator.landing.folder import LandingFolder
+from simulator.landing.json_lines import json_line
+from simulator.landing.pace import Pace, Paced, Progress, land_at_pace
+from simulator.landing.parcels import Parcel, cut
 from simulator.taxi.manifest import Declaration, Manifest
 from simulator.taxi.tlc_file import read_trips
 from simulator.taxi.trip_events import TripEvent, TripEvents

@@ -5,8 +5,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Final, TypeVar
 
-from rivermark.testing.landing.folder import LandingFolder
-from rivermark.testing.landing.writer import Landed
+from rivermark.testing.landing import Landed
+from simulator.landing.folder import LandingFolder
 from simulator.taxi.arrivals import rides_in_blocks
 from simulator.taxi.clock import TRAINING_CLOCK, RideClock
 from simulator.taxi.fares import fares

@@ -9,8 +9,8 @@ import msgspec
 
 from assets.taxi.fares import FARE_EVENT
 from assets.taxi.rides import RIDE_EVENT
-from rivermark.testing.landing.folder import files_in_landing_order
 from simulator.feeds import line_of
+from simulator.landing.folder import files_in_landing_order
 from simulator.taxi.fares import FareEvent
 from simulator.taxi.rides import RideEvent
 

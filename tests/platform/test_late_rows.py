@@ -87,7 +87,7 @@ def test_only_ingests_are_replayed(
     shop: dg.Definitions, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(SparkResource, "spark_session", property(lambda _: "no engine"))
-    result = shop.resolve_job_def("readmit").execute_in_process(
+    result = shop.resolve_job_def("replay_ingest").execute_in_process(
         instance=instance,
         run_config={
             "ops": {"decide_again": {"config": {"stream": "shop/paid", "first": "2026-03-02"}}}

@@ -21,7 +21,7 @@ from rivermark.ingest.source.kafka.cluster import Cluster
 from rivermark.ingest.source.kafka.position import Partition, Range
 from rivermark.lake.lake import Lake
 from rivermark.model.sink import SinkContext
-from rivermark.sinks import KafkaSink, kafka_writers
+from rivermark.sinks import KafkaSink, kafka_errors, kafka_messages, kafka_writers
 from rivermark.sources import KafkaSource
 from rivermark.testing import wait_until
 from setup.kafka_broker import Broker
@@ -32,6 +32,12 @@ from tests.spark.helpers.kafka import NEW, Topics, committed_messages, done
 from tests.unit.sinks.conftest import context, fares
 
 pytestmark = [pytest.mark.story, pytest.mark.usefixtures("broker_jars")]
+
+
+def be_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let writers wait for brokers for five seconds."""
+    for module in (kafka_errors, kafka_messages, kafka_writers):
+        monkeypatch.setattr(module, "PATIENCE_SECONDS", 5.0)
 
 
 @pytest.fixture
@@ -131,9 +137,10 @@ def test_a_broker_that_does_not_come_back_between_rows_and_commit_is_named(
     write_until_done(sink, where, 0)
     writer = sink.open(where)
     writer.last()
-    monkeypatch.setattr(kafka_writers, "PATIENCE_SECONDS", 5.0)
-    monkeypatch.setattr(kafka_writers, "ABORT_SECONDS", 2.0)
-    bind = kafka_writers.retried
+    be_impatient(monkeypatch)
+    for module in (kafka_messages, kafka_writers):
+        monkeypatch.setattr(module, "ABORT_SECONDS", 2.0)
+    bind = kafka_errors.retried
 
     def gone(action: Callable[[], object]) -> object:
         kill(broker)
@@ -178,7 +185,7 @@ def test_a_broker_whose_disk_is_full_is_named_and_goes_on_when_there_is_room(
     writer = sink.open(where)
     writer.write(rows(0), where.origin.batch(0))
     filler = disk / "filler"
-    monkeypatch.setattr(kafka_writers, "PATIENCE_SECONDS", 5.0)
+    be_impatient(monkeypatch)
 
     written = 1
 
@@ -263,7 +270,7 @@ def test_a_partition_without_a_leader_is_waited_for_and_named(
     source = KafkaSource(brokers=topics.brokers, topics="two").open("")
     [waiting] = source.discover().waiting
     assert waiting.reason.startswith("partition 1 of topic 'two' has no leader: ")
-    monkeypatch.setattr(kafka_writers, "PATIENCE_SECONDS", 5.0)
+    be_impatient(monkeypatch)
     with pytest.raises(RivermarkError, match=r"at Kafka topic 'two'.*within 5 s"):
         writer.write(rows(1), where.origin.batch(1))
     monkeypatch.undo()

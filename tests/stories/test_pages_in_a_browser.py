@@ -17,9 +17,9 @@ import pytest
 from rivermark import Marks, Plot, Topology
 from rivermark.monitor.dashboard import failing_rows
 from rivermark.monitor.dashboard.refresh import refresh
-from rivermark.quality.duckdb_evaluator import FailingRows
 from rivermark.quality.failing_rows import Evidence
 from rivermark.quality.gx.offline_docs import StoredRun, write_index
+from rivermark.quality.result import FailingRows
 from rivermark.settings import Settings
 from rivermark.testing import wait_until
 from tests.oracles.shop import ORDERS, PAID, PAYMENTS, SHOP

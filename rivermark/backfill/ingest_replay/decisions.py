@@ -125,7 +125,7 @@ class Changes:
 def changes_table(ingest: Ingest) -> Table:
     """The list of changed decisions of an ingest's newest replay."""
     return Table(
-        name=f"ops/readmitted/{ingest.name}_changes",
+        name=f"ops/replayed/{ingest.name}_changes",
         schema=(
             "_ingest_batch long, _file string, _row long, event_time timestamp, before string,"
             " reasons_before string, after string, reasons_after string, money decimal(38,9)"

@@ -49,7 +49,7 @@ class Replayed:
 
 def beside(ingest: Ingest) -> Ingest:
     """The ingest whose tables lie apart from all that is published; each replay empties them."""
-    return replace(ingest, name=f"readmitted/{ingest.name}", days=None)
+    return replace(ingest, name=f"replayed/{ingest.name}", days=None)
 
 
 def admission_beside(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pyarrow.compute as pc
 
-from rivermark.backfill.comparison import DuckDb
 from rivermark.backfill.context import BackfillContext
+from rivermark.backfill.duckdb_comparison import DuckDb
 from rivermark.backfill.spark_comparison import OnSpark
 from rivermark.lake.delta import dataset_of, delta_table, read_delta
 from rivermark.lake.quoting import quoted_text, spark_quoted_text

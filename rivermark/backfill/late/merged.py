@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pyarrow.compute as pc
 
-from rivermark.backfill.comparison import DuckDb
+from rivermark.backfill.duckdb_comparison import DuckDb
 from rivermark.backfill.pending import hours_merged
 from rivermark.backfill.spark_comparison import OnSpark
 from rivermark.lake.day_predicates import moments_between, moments_predicate

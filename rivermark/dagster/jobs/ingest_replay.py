@@ -84,7 +84,7 @@ def replay_ingest_job(topology: Topology) -> dg.JobDefinition:
 
     @dg.job(
         executor_def=dg.in_process_executor,
-        name=prefixed("readmit"),
+        name=prefixed("replay_ingest"),
         description="Rows that came before, decided as today: rehearsed, put in place, undone.",
         tags={"dagster/max_runtime": "14400"},
     )
@@ -106,7 +106,7 @@ def of_report(report: IngestReplay) -> metadata.Metadata:
         ["before", "after", "rows", "money"], turns, right=["rows", "money"]
     )
     return {
-        metadata.MODE: dg.MetadataValue.text("readmit"),
+        metadata.MODE: dg.MetadataValue.text("replay"),
         "rows_read": dg.MetadataValue.int(report.replayed.rows),
         "files_read": dg.MetadataValue.int(report.replayed.files),
         "rows_changed": dg.MetadataValue.int(report.rows_changed),
@@ -127,7 +127,7 @@ def of_done(done: Reprocessing | None, downstream: DownstreamResult) -> metadata
     ]
     days = {n: len(days) for n, days in downstream.pending.items()}
     return {
-        metadata.MODE: dg.MetadataValue.text(done.kind if done else "readmit"),
+        metadata.MODE: dg.MetadataValue.text(done.kind if done else "replay"),
         "reprocessing": dg.MetadataValue.text(done.id if done else ""),
         "tables": dg.MetadataValue.md(metadata.markdown(["table", *KINDS], rows, right=KINDS)),
         "days_recomputed": dg.MetadataValue.int(downstream.days_changed),

@@ -148,7 +148,7 @@ def of_ingest(days: list[MergedDay]) -> metadata.Metadata:
         )
     numeric = ["rows before", "merged", "rows after", "money before", "merged", "money after"]
     return {
-        metadata.MODE: dg.MetadataValue.text("fold"),
+        metadata.MODE: dg.MetadataValue.text("merge"),
         "rows_folded": dg.MetadataValue.int(sum(day.rows_merged for day in days)),
         "days_folded": dg.MetadataValue.int(len(days)),
         "days": dg.MetadataValue.md(metadata.markdown(["day", *numeric], rows, right=numeric)),
@@ -158,7 +158,7 @@ def of_ingest(days: list[MergedDay]) -> metadata.Metadata:
 def of_day(recomputed: RecomputedTable, day: date) -> metadata.Metadata:
     """A day of a derived table before and after."""
     return {
-        metadata.MODE: dg.MetadataValue.text("fold"),
+        metadata.MODE: dg.MetadataValue.text("merge"),
         "rows_before": dg.MetadataValue.int(recomputed.rows_before.get(day, 0)),
         "rows_after": dg.MetadataValue.int(recomputed.rows_after.get(day, 0)),
     }

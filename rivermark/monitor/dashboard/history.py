@@ -84,9 +84,7 @@ def charts_of_history(
     charts: list[Chart | Ranking] = []
     if throughput:
         note = f"rows read by ingests, {when}"
-        charts.append(
-            stacked_bars("Throughput", throughput, history.step, note=note, unit="number")
-        )
+        charts.append(stacked_bars("Throughput", throughput, history.step, note=note))
     if lag:
         note = "how far event time is behind the clock after a batch"
         charts.append(_highest("Watermark lag", lag, note, when, "seconds"))

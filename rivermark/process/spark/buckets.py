@@ -37,11 +37,11 @@ def bucket_labels(buckets: int, partitions: int) -> list[int]:
     return [label for label in labels if label is not None]
 
 
-def murmur3(value: int, seed: int = _SEED) -> int:
+def murmur3(value: int) -> int:
     """Spark's hash of an int column, signed as there: Python's modulo of it is Spark's `pmod`."""
     k = (value * 0xCC9E2D51) & _MASK
     k = ((k << 15) | (k >> 17)) & _MASK
-    h = seed ^ ((k * 0x1B873593) & _MASK)
+    h = _SEED ^ ((k * 0x1B873593) & _MASK)
     h = ((h << 13) | (h >> 19)) & _MASK
     h = ((h * 5 + 0xE6546B64) & _MASK) ^ 4
     h = ((h ^ (h >> 16)) * 0x85EBCA6B) & _MASK

@@ -20,10 +20,10 @@ from rivermark.process.keyed import KeyedProcess
 from rivermark.process.spark.buckets import DEFAULT_BUCKETS, ROWS, bucket_labels
 from rivermark.process.spark.core import BucketRun, Core
 from rivermark.process.spark.meter import Meter
-from rivermark.process.spark.packing import PACKED, Packer
+from rivermark.process.spark.packing import PACKED, Packer, ticks
 from rivermark.process.spark.reading import InputReader, reader_for, travelling
 from rivermark.process.spark.replaying import replay_packets
-from rivermark.process.spark.stateful import TICK, BucketProcessor
+from rivermark.process.spark.stateful import BucketProcessor
 from rivermark.process.spark.writing import (
     DEAD,
     MAIN,
@@ -34,7 +34,7 @@ from rivermark.process.spark.writing import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from rivermark.model.table import Table
 
@@ -203,21 +203,6 @@ class ProcessBuild(BindableBuild):
         return reader_for(
             self.declared.name, inputs[rank], rank, columns, dead_letter=self.declared.dead_letter
         )
-
-
-def ticks(session: SparkSession, labels: Sequence[int]) -> DataFrame:
-    """A packet for each bucket in every batch, with nothing in it: Spark runs none without input.
-
-    So each look at the input becomes a batch, and the host looks when a timer is due. Timers of
-    Spark's own would do for one kind of time only, and a function may use both.
-    """
-    one = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
-    return one.select(
-        F.explode(F.lit(list(labels))).alias("bucket"),
-        F.lit(TICK).cast("smallint").alias("input"),
-        F.lit(0).cast("bigint").alias("place"),
-        F.lit(bytearray()).alias("payload"),
-    )
 
 
 def run_process(

@@ -6,13 +6,14 @@ buffers that they are (docs/decisions/0006-process-functions-on-spark.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
+from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BinaryType,
     IntegerType,
@@ -23,6 +24,10 @@ from pyspark.sql.types import (
 )
 
 from rivermark.process.spark.reading import BUCKET, InputReader
+from rivermark.process.spark.stateful import TICK
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 PACKED: Final = StructType(
     [
@@ -85,3 +90,18 @@ class Packer:
             pa.array(packets, pa.binary()),
         ]
         return pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
+
+
+def ticks(session: SparkSession, labels: Sequence[int]) -> DataFrame:
+    """A packet for each bucket in every batch, with nothing in it: Spark runs none without input.
+
+    So each look at the input becomes a batch, and the host looks when a timer is due. Timers of
+    Spark's own would do for one kind of time only, and a function may use both.
+    """
+    one = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
+    return one.select(
+        F.explode(F.lit(list(labels))).alias("bucket"),
+        F.lit(TICK).cast("smallint").alias("input"),
+        F.lit(0).cast("bigint").alias("place"),
+        F.lit(bytearray()).alias("payload"),
+    )

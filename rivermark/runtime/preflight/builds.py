@@ -21,13 +21,12 @@ from rivermark.operators.reach import BuildReach, collecting
 from rivermark.process.spark import ProcessBuild
 from rivermark.runtime.preflight.pitfalls import pitfalls
 from rivermark.runtime.preflight.plan_tree import Expression, Operator, Plan
-from rivermark.runtime.query.append import with_watermark
 from rivermark.runtime.query.build import apply_build
 from rivermark.runtime.query.columns import column_faults
 from rivermark.runtime.query.finality import check_margin
 from rivermark.runtime.spark.append_mode import append_fault
 from rivermark.runtime.spark.joins import check_watermarks, has_join
-from rivermark.runtime.spark.watermarks import pushed_filters
+from rivermark.runtime.spark.watermarks import pushed_filters, with_watermark
 from rivermark.sinks.output import sinks_of
 
 HELD: Final = (

@@ -17,10 +17,8 @@ from rivermark.lake.schema import create_table
 from rivermark.lake.statistics import largest
 from rivermark.model.rows import BatchRows, Collected
 from rivermark.model.sink import owned
-from rivermark.model.stream import Stream, lateness_of, needed_lateness, table_of
+from rivermark.model.stream import Stream, table_of
 from rivermark.model.table import Table
-from rivermark.model.time import MILLISECOND
-from rivermark.model.watermark import WATERMARK_AFTER
 from rivermark.operators.reach import BuildReach, collecting
 from rivermark.quality.publish_gate import audit
 from rivermark.runtime.batch_metrics import BatchResult
@@ -47,7 +45,7 @@ from rivermark.runtime.spark.joins import (
     has_join,
     keep_null_keys_apart,
 )
-from rivermark.runtime.spark.watermarks import with_carried_watermark
+from rivermark.runtime.spark.watermarks import moving, with_watermark
 from rivermark.settings import Settings
 from rivermark.sinks.output import OutputWriter
 
@@ -291,24 +289,3 @@ class AppendHost(QueryHost):
         finally:
             for output in self._outputs:
                 output.close()
-
-
-def moving(table: Table) -> str:
-    """The column of a table by which streams that read it come on in event time."""
-    assert table.event_time is not None  # noqa: S101 - checked by the declaration
-    carried = WATERMARK_AFTER.name in table.schema.names
-    return WATERMARK_AFTER.name if carried else table.event_time
-
-
-def with_watermark(stream: Stream, table: Table, rows: DataFrame) -> DataFrame:
-    """Rows of a table that the stream reads, with its watermark on their event time.
-
-    It is the one that the rows carry, where they do, else the newest event time less the lateness:
-    of a table that was not written yet since its rows are to carry one, too.
-    """
-    assert table.event_time is not None  # noqa: S101 - checked by the declaration
-    lateness = lateness_of(stream)
-    if WATERMARK_AFTER.name in rows.columns:
-        own = lateness - needed_lateness(stream)
-        return with_carried_watermark(rows, table.event_time, lateness, own)
-    return rows.withWatermark(table.event_time, f"{lateness // MILLISECOND} milliseconds")

@@ -18,6 +18,8 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from rivermark.model.stream import Stream, lateness_of, needed_lateness
+from rivermark.model.table import Table
 from rivermark.model.time import MILLISECOND
 from rivermark.model.watermark import WATERMARK_AFTER
 from rivermark.runtime.spark.joins import CARRIED, WATERMARK, each, joins_streams, nodes
@@ -78,3 +80,24 @@ def _conjuncts(condition: Any) -> Iterator[Any]:
             yield from _conjuncts(part)
     else:
         yield condition
+
+
+def moving(table: Table) -> str:
+    """The column of a table by which streams that read it come on in event time."""
+    assert table.event_time is not None  # noqa: S101 - checked by the declaration
+    carried = WATERMARK_AFTER.name in table.schema.names
+    return WATERMARK_AFTER.name if carried else table.event_time
+
+
+def with_watermark(stream: Stream, table: Table, rows: DataFrame) -> DataFrame:
+    """Rows of a table that the stream reads, with its watermark on their event time.
+
+    It is the one that the rows carry, where they do, else the newest event time less the lateness:
+    of a table that was not written yet since its rows are to carry one, too.
+    """
+    assert table.event_time is not None  # noqa: S101 - checked by the declaration
+    lateness = lateness_of(stream)
+    if WATERMARK_AFTER.name in rows.columns:
+        own = lateness - needed_lateness(stream)
+        return with_carried_watermark(rows, table.event_time, lateness, own)
+    return rows.withWatermark(table.event_time, f"{lateness // MILLISECOND} milliseconds")

@@ -6,7 +6,7 @@ import logging
 import os
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from socket import gethostname
@@ -20,7 +20,7 @@ from rivermark.lake.full_disk import is_disk_full
 from rivermark.model.errors import LeaseLost, RivermarkError, StreamAlreadyRunning
 from rivermark.runtime.supervision import state_file
 from rivermark.runtime.supervision.heartbeat import ENDED, Heartbeat, HeartbeatStore
-from rivermark.runtime.supervision.live_process import live_process, start_of
+from rivermark.runtime.supervision.live_process import Owner, live_process, start_of
 from rivermark.runtime.supervision.state_file import UnreadableState
 
 LOG = logging.getLogger("rivermark")
@@ -32,28 +32,6 @@ JVM_DEATH: Final = timedelta(seconds=20)
 
 FAR_SILENCE: Final = timedelta(minutes=2)
 """How long an owner on another machine must have been silent before its lease counts as free."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Owner:
-    """Who holds, or last held, a lease; processes are identified by number and start.
-
-    `pid_start` and `jvm_start` are those of `start_of`, the others seconds since 1970.
-
-    `token` is larger than that of every owner before it.
-    """
-
-    run_id: str
-    pid: int
-    pid_began: float
-    host: str
-    at: datetime
-    jvm_pid: int | None = None
-    jvm_began: float | None = None
-    released: bool = False
-    token: int = 0
-    pid_start: str | None = None
-    jvm_start: str | None = None
 
 
 class Lease:

@@ -1,9 +1,11 @@
-"""Processes by number and start: numbers are used again. And what ends one."""
+"""Processes by number and start: numbers are used again. And what ends one, or a lease."""
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -54,6 +56,28 @@ def is_zombie(pid: int) -> bool:
         return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Owner:
+    """Who holds, or last held, a lease; processes are identified by number and start.
+
+    `pid_start` and `jvm_start` are those of `start_of`, the others seconds since 1970.
+
+    `token` is larger than that of every owner before it.
+    """
+
+    run_id: str
+    pid: int
+    pid_began: float
+    host: str
+    at: datetime
+    jvm_pid: int | None = None
+    jvm_began: float | None = None
+    released: bool = False
+    token: int = 0
+    pid_start: str | None = None
+    jvm_start: str | None = None
 
 
 def on_interrupt(handler: Handler) -> None:

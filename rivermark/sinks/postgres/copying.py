@@ -19,10 +19,11 @@ from pyarrow.json import ParseOptions, read_json
 from rivermark.lake.arrow_types import arrow_schema
 from rivermark.lake.sql import connection as duckdb_connection
 from rivermark.model.json_text import json_text
-from rivermark.sinks.delta_upsert import in_memory, is_deletion
+from rivermark.sinks.latest_row import is_deletion
 from rivermark.sinks.postgres.column_types import is_nested, spelled
 from rivermark.sinks.postgres.target import Target, names_of
 from rivermark.sinks.python_rows import python_rows
+from rivermark.sinks.upsert_writer import in_memory
 
 NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 """The escape in JSON; behind another backslash it is a text that reads like it."""

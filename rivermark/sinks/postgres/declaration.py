@@ -14,7 +14,7 @@ from rivermark.lake.quoting import quoted
 from rivermark.model.declared import declared
 from rivermark.model.errors import DeclarationError
 from rivermark.model.sink import Delivery, Holding, OnReplace, Origin, Sink, SinkContext, SinkWriter
-from rivermark.sinks.delta_upsert import check_versioned, is_deletion
+from rivermark.sinks.latest_row import check_versioned, is_deletion
 from rivermark.sinks.postgres.column_types import column_type
 from rivermark.sinks.postgres.target import Target, exists, text_of
 from rivermark.sinks.undelivered import undelivered_of
@@ -222,7 +222,7 @@ class PostgresUpsert(_PostgresSink):
     def open(self, context: SinkContext) -> SinkWriter:
         """Create what is missing, and compare the table's columns."""
         target = self._target(context.table)
-        from rivermark.sinks.postgres.writer import Upserter
+        from rivermark.sinks.postgres.upserter import Upserter
 
         return Upserter(target, self._database, context, self.target)
 

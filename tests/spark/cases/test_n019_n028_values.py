@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from assets.readings.library_messages import LIBRARY_MESSAGE
 from rivermark import Contract, Field, readers
-from rivermark.testing.landing.json_lines import Value
+from simulator.landing.json_lines import Value
 from tests.spark.helpers.contract_problems import problems
 from tests.spark.helpers.sensors import READING
 

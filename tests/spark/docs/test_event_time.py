@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from rivermark.model.topology import Topology
 from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
-from rivermark.testing.landing.writer import land
+from rivermark.testing.landing import land
 
 PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "event-time.md"
 ROW = re.compile(r"^\| (\d) \| (\w) \| (\d\d:\d\d) \| (none|\d\d:\d\d) \| (\w+) \|$", re.MULTILINE)

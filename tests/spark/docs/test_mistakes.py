@@ -28,7 +28,7 @@ from rivermark.runtime.preflight import EmptyInputs, faults_of, faults_without_s
 from rivermark.runtime.spark.session import open_session
 from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
-from rivermark.testing.landing.writer import land
+from rivermark.testing.landing import land
 from tests.oracles.cafe import contract, orders, sales, sales_per_quarter, sales_table
 from tests.unit.docs.test_mistakes import AT, PAGE, rows_of
 

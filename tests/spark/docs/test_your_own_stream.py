@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from rivermark.model.topology import Topology
 from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
-from rivermark.testing.landing.writer import land
+from rivermark.testing.landing import land
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = DOCS / "concepts" / "your-own-stream.md"

@@ -13,7 +13,7 @@ from rivermark.ingest.parse.contract_parser import ContractParser
 from rivermark.ingest.parse.problems import PROBLEMS
 from rivermark.ingest.parse.rules import WHOLE, with_column_rules
 from rivermark.model.contract import Contract
-from rivermark.testing.landing.json_lines import Value, json_line
+from simulator.landing.json_lines import Value, json_line
 
 LANDED = datetime(2030, 1, 1, tzinfo=UTC)
 

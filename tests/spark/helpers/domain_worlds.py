@@ -9,10 +9,10 @@ from typing import Final
 
 from assets.topology import TOPOLOGY
 from rivermark import Ingest
-from rivermark.testing.landing.json_lines import json_line
 from simulator.feeds import drip_feeds
 from simulator.fraud.commands import fraud_feeds
 from simulator.fraud.world import FraudWorld
+from simulator.landing.json_lines import json_line
 from simulator.readings.feeds import sensor_feeds
 from simulator.readings.world import SensorWorld
 from simulator.web.commands import web_feeds

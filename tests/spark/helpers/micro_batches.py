@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from rivermark.operators.windows import interval
-from rivermark.testing.landing.json_lines import Value, json_line
+from simulator.landing.json_lines import Value, json_line
 
 Rows = Sequence[Mapping[str, Value]]
 

@@ -11,8 +11,8 @@ import pytest
 
 from rivermark.settings import Settings
 from rivermark.testing import wait_until
-from rivermark.testing.landing.json_lines import json_line
-from rivermark.testing.landing.writer import land
+from rivermark.testing.landing import land
+from simulator.landing.json_lines import json_line
 from tests.spark.assets.taxi.events.ride_rows import MINUTE, NOON, Row, ride
 from tests.spark.assets.taxi.events.test_areas import (
     RESULT,

@@ -29,7 +29,7 @@ from rivermark.cli.demo import with_input
 from rivermark.model.stream import Stream
 from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
-from rivermark.testing.landing.once import copy_once
+from simulator.landing.once import copy_once
 from simulator.readings.demo import RECORDED as SERIES
 from simulator.taxi.demo import RECORDED, REPLAYED
 from simulator.taxi.drip import drip

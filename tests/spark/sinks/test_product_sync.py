@@ -14,8 +14,8 @@ from rivermark.settings import Settings
 from rivermark.sinks import DeltaUpsert, PostgresUpsert, WebhookSink
 from rivermark.sinks.postgres.target import Target
 from rivermark.sources import FileSource
-from rivermark.testing.landing.json_lines import json_line
 from setup.postgres_server import PostgresServer
+from simulator.landing.json_lines import json_line
 from tests.product_world import PRODUCTS, SearchIndex, changes, newest
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.sensors import TEN, run

@@ -20,7 +20,7 @@ def hours(*values: float) -> dict[datetime, float]:
 
 
 def test_bars_of_a_span_stand_on_each_other() -> None:
-    chart = stacked_bars("Rows", {"a": hours(10, 30), "b": hours(10)}, HOUR, unit="number")
+    chart = stacked_bars("Rows", {"a": hours(10, 30), "b": hours(10)}, HOUR)
 
     first, on_top, second = [s for s in chart.shapes if s.kind.startswith("fill")]
     heights = [float(re.findall(r"v-([\d.]+)", s.path)[0]) for s in (first, on_top, second)]
@@ -38,7 +38,7 @@ def test_bars_of_a_span_stand_on_each_other() -> None:
 def test_the_smallest_of_many_are_summed_up() -> None:
     many = {f"s{n}": hours(n) for n in range(1, 10)}
 
-    chart = stacked_bars("Rows", many, HOUR, unit="number")
+    chart = stacked_bars("Rows", many, HOUR)
 
     assert list(chart.legend.values()) == ["s5", "s6", "s7", "s8", "s9", OTHERS]
     assert len(chart.legend) == COLOURS
@@ -75,12 +75,12 @@ def test_marks_are_spans_or_instants_within_the_chart() -> None:
 
 def test_a_single_value_is_a_chart_too() -> None:
     assert lines("T", {"a": hours(5)}, unit="number").shapes
-    assert stacked_bars("T", {"a": hours(5)}, HOUR, unit="number").shapes
+    assert stacked_bars("T", {"a": hours(5)}, HOUR).shapes
     assert lines("T", {"a": hours(0, 0)}, unit="share").y_ticks[0].text == "0 %"
 
 
 def test_losses_hang_below_the_ground() -> None:
-    chart = stacked_bars("Money", {"a": hours(10, -10), "b": hours(0, 5)}, HOUR, unit="number")
+    chart = stacked_bars("Money", {"a": hours(10, -10), "b": hours(0, 5)}, HOUR)
 
     assert [tick.text for tick in chart.y_ticks] == ["-10", "-5", "0", "5", "10"]
     paths = [s.path for s in chart.shapes if s.kind.startswith("fill")]

@@ -27,7 +27,7 @@ from rivermark.runtime.restart.history import RestartHistory
 from rivermark.runtime.supervision import state_file
 from rivermark.runtime.supervision.desired_state import Desired, DesiredStore
 from rivermark.runtime.supervision.heartbeat import WAITING, HeartbeatStore
-from rivermark.runtime.supervision.lease import Owner
+from rivermark.runtime.supervision.live_process import Owner
 
 BEFORE = Path(__file__).parent / "written_by_a55bf76"
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

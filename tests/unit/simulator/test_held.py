@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rivermark.testing.landing.parcels import Parcel, cut
 from simulator.disorder import Arrival, Disorder
 from simulator.held import keep_late_back
+from simulator.landing.parcels import Parcel, cut
 from simulator.taxi.admission import admit
 from simulator.taxi.arrivals import rides_by_event_time
 from simulator.taxi.fares import FareEvent, fares

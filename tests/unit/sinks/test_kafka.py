@@ -127,7 +127,7 @@ def test_m025_of_rows_that_a_compacted_topic_refuses_the_one_without_a_key_is_na
     tmp_path: Path,
 ) -> None:
     kafka = pytest.importorskip("confluent_kafka")
-    from rivermark.sinks.kafka_writers import RowRefused
+    from rivermark.sinks.kafka_errors import RowRefused
 
     writer = cast(Any, KafkaSink(topic="fares").open(context(Lake(str(tmp_path)))))
     invalid = kafka.KafkaError(kafka.KafkaError.INVALID_RECORD)

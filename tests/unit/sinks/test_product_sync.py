@@ -26,7 +26,7 @@ from tests.unit.sinks.conftest import connected, context
 from tests.web_service import serving
 
 STEPS = (
-    *("delta_upsert.commit_properties", "delta_upsert.write_checksum", "webhook.pause_before"),
+    *("upsert_writer.commit_properties", "upsert_writer.write_checksum", "webhook.pause_before"),
     *("postgres.target.Target.held", "postgres.target.Target.note"),
 )
 

@@ -89,8 +89,8 @@ REPLACE = (
     *("rivermark.lake.replace.user_metadata", "rivermark.lake.replace.CommitLog"),
 )
 MERGE = (
-    "rivermark.sinks.delta_upsert.commit_properties",
-    "rivermark.sinks.delta_upsert.write_checksum",
+    "rivermark.sinks.upsert_writer.commit_properties",
+    "rivermark.sinks.upsert_writer.write_checksum",
 )
 FILES = ("rivermark.sinks.files.filesystem", "rivermark.sinks.file_drafts.filesystem")
 IN_POSTGRES = Case(
@@ -98,7 +98,7 @@ IN_POSTGRES = Case(
     of_postgres,
     steps=(
         *("rivermark.sinks.postgres.target.Target.held", "psycopg.Cursor.copy"),
-        *("rivermark.sinks.postgres.writer.Upserter._run", "psycopg.Transaction.__exit__"),
+        *("rivermark.sinks.postgres.upserter.Upserter._run", "psycopg.Transaction.__exit__"),
         "rivermark.sinks.postgres.target.Target.note",
     ),
     is_there=is_in_postgres,

@@ -26,10 +26,10 @@ from rivermark import Table, Topology
 from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
 from rivermark.testing import assert_rows_equal, wait_until
-from rivermark.testing.landing.json_lines import json_line
 from simulator.ads.commands import ad_feeds
 from simulator.ads.world import AdWorld
 from simulator.feeds import drip_feeds
+from simulator.landing.json_lines import json_line
 from tests.oracles import ads
 from tests.oracles.landed import accept
 from tests.spark.helpers.meets_suite import assert_meets

@@ -6,7 +6,7 @@ from decimal import Decimal
 from pyspark.sql import SparkSession
 
 from assets.readings.sensors import SENSOR_READING
-from rivermark.testing.landing.json_lines import Value
+from simulator.landing.json_lines import Value
 from tests.spark.helpers.contract_problems import problems
 
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)

@@ -9,7 +9,7 @@ from assets.readings.gaps import find_gaps
 from assets.readings.ingest import LIBRARY, TEMPERATURES
 from assets.readings.library import count_messages
 from assets.readings.library_messages import HIGHEST_SEQUENCE
-from rivermark.testing.landing.json_lines import Value
+from simulator.landing.json_lines import Value
 from tests.spark.helpers.contract_problems import problems
 from tests.spark.helpers.micro_batches import Feed, as_table, plain
 

@@ -189,8 +189,8 @@ def test_a_row_is_the_same_in_pieces_of_any_size_and_where_spark_reads_it(
 
     payloads = read(1 << 20)
     assert read(1) == payloads
-    monkeypatch.setattr("rivermark.ingest.source.delta_table.dataset_of", refuse)
-    monkeypatch.setattr("rivermark.ingest.source.delta_table._DeltaReader._changes", refuse)
+    monkeypatch.setattr("rivermark.ingest.source.delta_table_reader.dataset_of", refuse)
+    monkeypatch.setattr("rivermark.ingest.source.delta_table_reader.DeltaReader._changes", refuse)
     assert sorted(read(1)) == sorted(payloads)
     assert [payload.split(',"at"')[0] for payload in payloads[:3]] == [
         '{"float":0.0025,"double":0.00001,"amount":1.100000000000000000,"Note":"n","geom":"n"',

@@ -225,7 +225,7 @@ def test_every_road_to_a_table_passes_the_check() -> None:
     assert set(opened) == {
         "rivermark/lake/delta.py",
         # Other people's tables: change data is read with options of its own, behind the check.
-        "rivermark/ingest/source/delta_table.py",
+        "rivermark/ingest/source/delta_table_reader.py",
         # A table checkpoint is made of links to the log, behind the check.
         "rivermark/lake/checkpoint.py",
         # fsck, which looks at what may be damaged.

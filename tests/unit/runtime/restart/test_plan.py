@@ -16,7 +16,8 @@ from rivermark.model.restart_strategy import (
 )
 from rivermark.runtime.restart.history import RestartHistory
 from rivermark.runtime.restart.liveness import LaunchedRun
-from rivermark.runtime.restart.plan import Group, Plan, Start, plan_restarts
+from rivermark.runtime.restart.outcome import Group, Start
+from rivermark.runtime.restart.plan import Plan, plan_restarts
 from rivermark.runtime.supervision.desired_state import Desired
 from rivermark.runtime.supervision.heartbeat import FAILURES, GIVEN_UP, WAITING, Beats, Heartbeat
 

@@ -18,7 +18,8 @@ import pytest
 from rivermark.model.restart_strategy import FixedDelay
 from rivermark.runtime.restart.history import RestartHistory
 from rivermark.runtime.restart.liveness import ACTIVE, LaunchedRun, RunStatus
-from rivermark.runtime.restart.plan import Group, plan_restarts
+from rivermark.runtime.restart.outcome import Group
+from rivermark.runtime.restart.plan import plan_restarts
 from rivermark.runtime.supervision.desired_state import Desired, DesiredState
 from rivermark.runtime.supervision.heartbeat import Beats, Heartbeat
 

@@ -18,8 +18,8 @@ import pytest
 from rivermark.model.errors import LeaseLost, RivermarkError, StreamAlreadyRunning
 from rivermark.runtime.supervision import state_file
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore, host_alive
-from rivermark.runtime.supervision.lease import Lease, Owner
-from rivermark.runtime.supervision.live_process import live_process, start_of
+from rivermark.runtime.supervision.lease import Lease
+from rivermark.runtime.supervision.live_process import Owner, live_process, start_of
 
 RIDES = "taxi/rides"
 

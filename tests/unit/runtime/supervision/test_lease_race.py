@@ -34,7 +34,8 @@ from rivermark.model.sink import Origin
 from rivermark.runtime.supervision import lease as leases
 from rivermark.runtime.supervision import state_file
 from rivermark.runtime.supervision.heartbeat import Heartbeat, HeartbeatStore
-from rivermark.runtime.supervision.lease import Lease, Owner
+from rivermark.runtime.supervision.lease import Lease
+from rivermark.runtime.supervision.live_process import Owner
 from tests.unit.model.declared import table
 
 RIDES = table("taxi/rides")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rivermark.testing.landing.pace import Progress
 from simulator.disorder import Disorder
+from simulator.landing.pace import Progress
 from simulator.taxi.drip import Dripped, drip
 from simulator.taxi.drip_plan import DripPlan
 from simulator.taxi.manifest import read_manifest

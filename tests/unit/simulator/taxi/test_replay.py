@@ -5,8 +5,8 @@ from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 
-from rivermark.testing.landing.folder import files_in_landing_order
-from rivermark.testing.landing.pace import Progress
+from simulator.landing.folder import files_in_landing_order
+from simulator.landing.pace import Progress
 from simulator.taxi.replay import TRIP_EVENTS_FOLDER, replay
 
 SAMPLES = Path(__file__).parents[3] / "data" / "tlc"

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from assets.taxi.ingest import FARE_EVENTS, LATENESS, RIDE_EVENTS
-from rivermark.testing.landing.json_lines import Value
+from simulator.landing.json_lines import Value
 from tests.spark.helpers.micro_batches import Feed, Rows
 
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from assets.taxi.fares import FARE_EVENT
 from assets.taxi.rides import RIDE_EVENT
 from assets.taxi.trip_events import TRIP_EVENT
-from rivermark.testing.landing.json_lines import Value
+from simulator.landing.json_lines import Value
 from tests.spark.assets.taxi.events.ride_rows import MINUTE, NOON, fare, ride
 from tests.spark.helpers.contract_problems import problems
 

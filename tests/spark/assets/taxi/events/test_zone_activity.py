@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from assets.taxi.ingest import TRIP_EVENTS, TRIP_LATENESS
 from assets.taxi.zone_activity import count_starts_and_ends
-from rivermark.testing.landing.json_lines import Value
+from simulator.landing.json_lines import Value
 from tests.spark.helpers.micro_batches import Feed, as_table, plain, streamed
 
 NOON = datetime(2023, 12, 5, 12, tzinfo=UTC)

@@ -16,7 +16,7 @@ from assets.taxi.trips.seaborn import SEABORN_TRIPS
 from assets.taxi.trips.streams import STREAMS
 from assets.taxi.trips.trips import TRIPS
 from rivermark.settings import Settings
-from rivermark.testing.landing.writer import land
+from rivermark.testing.landing import land
 from tests.oracles.trip_records import Record
 from tests.oracles.trips import read_trips
 from tests.spark.assets.taxi.trips.made_files import GREEN, SAMPLES, put_cases, put_samples

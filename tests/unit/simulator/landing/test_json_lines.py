@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rivermark.testing.landing.json_lines import json_line, utc_text
+from simulator.landing.json_lines import json_line, utc_text
 
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
 

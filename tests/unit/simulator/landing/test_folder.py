@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rivermark.testing.landing.folder import LandingFolder, files_in_landing_order
+from simulator.landing.folder import LandingFolder, files_in_landing_order
 
 
 def test_names_carry_a_rising_number_and_the_time_in_utc(tmp_path: Path) -> None:

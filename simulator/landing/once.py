@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rivermark.lake.filesystem import replacing
-from rivermark.testing.landing.folder import files_in_landing_order
-from rivermark.testing.landing.writer import land
+from rivermark.testing.landing import land
+from simulator.landing.folder import files_in_landing_order
 
 
 @dataclass(frozen=True, slots=True)

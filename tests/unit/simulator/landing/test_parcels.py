@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rivermark.testing.landing.parcels import cut
+from simulator.landing.parcels import cut
 
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
 A_MINUTE = timedelta(minutes=1)

@@ -1,8 +1,8 @@
 import os
 from pathlib import Path
 
-from rivermark.testing.landing.folder import files_in_landing_order
-from rivermark.testing.landing.once import LandedOnce, copy_once, land_parts_once
+from simulator.landing.folder import files_in_landing_order
+from simulator.landing.once import LandedOnce, copy_once, land_parts_once
 
 PARTS = [["a", "b"], ["c"], ["d", "e", "f"]]
 

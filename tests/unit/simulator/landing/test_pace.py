@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from rivermark.testing.landing.pace import Pace, Progress, land_at_pace
-from rivermark.testing.landing.parcels import Parcel
-from rivermark.testing.landing.writer import Landed
+from rivermark.testing.landing import Landed
+from simulator.landing.pace import Pace, Progress, land_at_pace
+from simulator.landing.parcels import Parcel
 
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
 TODAY = datetime(2024, 6, 1, tzinfo=UTC)

@@ -2,15 +2,15 @@ from datetime import timedelta
 
 import pytest
 
-from rivermark.cli.landing import landing_progress
-from rivermark.testing.landing.pace import Progress
+from simulator.landing.commands import landing_progress
+from simulator.landing.pace import Progress
 from tests.unit.cli.conftest import NOON
 
 
 def test_a_landing_tells_how_far_it_is_and_how_far_behind(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("rivermark.cli.landing.LINE_SECONDS", 0)
+    monkeypatch.setattr("simulator.landing.commands.LINE_SECONDS", 0)
     monkeypatch.setenv("COLUMNS", "250")
 
     with landing_progress("views to landing") as heard:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from rivermark.testing.landing.writer import land
+from rivermark.testing.landing import land
 
 TABLE = pa.table({"id": [1, 2], "fare": pa.array([Decimal("12.50"), None], pa.decimal128(12, 2))})
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
-from rivermark.testing.landing.parcels import Parcel, Timed
-from rivermark.testing.landing.writer import Landed
+from rivermark.testing.landing import Landed
+from simulator.landing.parcels import Parcel, Timed
 
 P = TypeVar("P", bound=Parcel[Timed])
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from rivermark.testing.landing.writer import Landed, land
+from rivermark.testing.landing import Landed, land
 
 NUMBERED: Final = re.compile(r"^part-(\d{8,})-")
 

@@ -10,23 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from rivermark.cli.console import err, moment, number, plain
-from rivermark.lake.filesystem import is_local
-from rivermark.model.errors import RivermarkError
 from rivermark.settings import Settings
-from rivermark.testing.landing.pace import Paced, Progress
+from simulator.landing.pace import Paced, Progress
 
 LINE_SECONDS: Final = 10.0
 """How often a line goes into a pipe; a terminal has one line that changes."""
-
-
-def local_landing(settings: Settings) -> Path:
-    """The landing root; RivermarkError where it is no folder of this machine."""
-    if not is_local(settings.landing_root):
-        raise RivermarkError(
-            f"{settings.landing_root} is not a local folder, but this command writes files to "
-            "one; choose another home: --home FOLDER"
-        )
-    return Path(settings.landing_root)
 
 
 def manifest_path(settings: Settings, name: str) -> Path:
