@@ -52,6 +52,8 @@ Days = Annotated[float, Field(gt=0, json_schema_extra={"unit": "days"})]
 Memory = Annotated[
     str, Field(pattern=r"^[1-9]\d*[mg]$", json_schema_extra={"unit": "GiB (`m`: MiB)"})
 ]
+LINEAGE: Final = re.compile(r"file:///.|https?://.")
+"""How an address of lineage begins."""
 
 
 class Settings(BaseSettings):
@@ -178,6 +180,12 @@ class Settings(BaseSettings):
         "`slack+https://...`, `teams+https://...`, "
         "`smtp://user:password@host:587/?from=a@example.org&to=b@example.org`, or `smtps://...`.",
     )
+    lineage_to: str = Field(
+        default="",
+        description="Where OpenLineage events of batches and backfills go: a file "
+        "(`file:///var/lineage.jsonl`) or a server (`http://host:5000/api/v1/lineage`, with the "
+        "key of `OPENLINEAGE_API_KEY`). Empty: nowhere.",
+    )
     pages_port: int = Field(
         default=3001,
         ge=1,
@@ -208,6 +216,11 @@ class Settings(BaseSettings):
             raise RivermarkError(
                 f"setting master (RIVERMARK_MASTER): {self.master!r} is not a master of Spark; "
                 "write one such as local[2], spark://host:7077, yarn or k8s://https://host:443"
+            )
+        if self.lineage_to and not LINEAGE.match(self.lineage_to):
+            raise RivermarkError(
+                f"setting lineage_to (RIVERMARK_LINEAGE_TO): {self.lineage_to!r} is neither a file "
+                "nor a server: begin it with file:///, http:// or https://"
             )
         for address in self.notify_to:
             check_address(address)

@@ -27,11 +27,12 @@ from rivermark.lake.locks import days_lock
 from rivermark.lake.rows_in_files import StagedRows
 from rivermark.lake.schema import create_table
 from rivermark.model.errors import RivermarkError, VersionNotAvailable
-from rivermark.model.stream import Stream
+from rivermark.model.stream import AnyStream, Stream
 from rivermark.model.table import Table, days_between
 from rivermark.quality.publish_gate import audit
 from rivermark.runtime.code_version import code_of
 from rivermark.runtime.query.recompute import AsOf, check_closed, pin_inputs
+from rivermark.runtime.supervision.lineage_events import LineageEvents
 from rivermark.settings import Settings
 
 if TYPE_CHECKING:
@@ -133,7 +134,22 @@ def replace(spark: SparkSession, settings: Settings, order: Order) -> Reprocessi
             new = _rows_of(spark, rows, table, days[table])
             publish_days(lake, order.stream, outputs[table], new, days[table], done)
     register(lake, (r for r in done.records() if r.version_after is not None))
+    tell_lineage(settings, order.stream, done)
     return done
+
+
+def tell_lineage(settings: Settings, stream: AnyStream, done: Reprocessing) -> None:
+    """Send OpenLineage events of replaced days, where an address is set for them."""
+    if not settings.lineage_to:
+        return
+    made = {
+        table: (outcome.version_after, outcome.difference.rows_after)
+        for table, outcome in done.tables.items()
+        if outcome.version_after is not None
+    }
+    events = LineageEvents(settings)
+    events.backfill(stream, done.id, done.at, done.seconds, done.inputs, made)
+    events.close()
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from rivermark.backfill.publish import (
     publish_days,
     version_of,
 )
+from rivermark.backfill.recompute import tell_lineage
 from rivermark.backfill.registry import account, new_id, newest_records, register
 from rivermark.backfill.result import Reprocessing, TableOutcome
 from rivermark.backfill.staging import ordered_rows
@@ -102,6 +103,7 @@ def undo(
             resolve_pending(lake, [name], None, run_id)
         done.seconds = round(time.monotonic() - started, 3)
     register(lake, done.records())
+    tell_lineage(settings, stream, done)
     return done
 
 

@@ -1,7 +1,12 @@
-"""Catalog entries of tables: lineage, columns, days, owners, place of declaration."""
+"""Catalog entries of tables: lineage, columns, days, owners, place of declaration.
+
+Of an ingest the declaration says what columns come from, of a native stream Spark's plan, which the
+last run recorded. A process function may compute a column of all that it reads: only that is shown.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from types import MappingProxyType
@@ -10,7 +15,6 @@ from typing import Final
 import dagster as dg
 from pyspark.sql.types import StructType
 
-from rivermark.dagster.column_lineage import known_lineage, lineage_metadata, origin
 from rivermark.dagster.days import Starts, mapping, partitions_of
 from rivermark.dagster.jobs.dashboard import with_link
 from rivermark.dagster.jobs.names import TABLES, asset_key, by_days, progress_key, table_key
@@ -19,7 +23,9 @@ from rivermark.model.stream import AnyStream, Ingest, Output, Stream, table_of
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology
 from rivermark.monitor.dashboard.formatting import anchor
-from rivermark.runtime.supervision.lineage_record import Lineage
+from rivermark.process.spark import ProcessBuild
+from rivermark.process.spark.wire import fields_of
+from rivermark.runtime.supervision.lineage_record import Lineage, known_lineage
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.sinks.output import sinks_of
 
@@ -233,3 +239,38 @@ def freshness(stream: AnyStream, table: Table) -> dg.FreshnessPolicy | None:
     return dg.FreshnessPolicy.time_window(
         fail_window=stream.fresh_within or (LIVE_FRESH if live else DUMP_FRESH)
     )
+
+
+def lineage_metadata(stream: AnyStream, table: Table, known: Lineage) -> dict[str, object]:
+    """The lineage of the table's columns, or what the process that computes them reads."""
+    deps = {
+        column: [dg.TableColumnDep(table_key(name), source) for name, source in sources]
+        for column, sources in known.items()
+        if column in table.schema.names
+    }
+    shown: dict[str, object] = {}
+    if deps:
+        shown["dagster/column_lineage"] = dg.TableColumnLineage(deps)
+    if isinstance(stream, Stream) and isinstance(stream.build, ProcessBuild):
+        name = stream.build.declared.name
+        shown["computed_by"] = f"process {name}, of {'; '.join(_inputs(stream, stream.build))}"
+    return shown
+
+
+def origin(stream: AnyStream, column: str, known: Lineage) -> str:
+    """In words what a column comes from, and how records may call it; empty where unknown."""
+    if not known.get(column):
+        return ""
+    text = "From " + ", ".join(f"{source} of {name}" for name, source in known[column])
+    fields = stream.contract.fields if isinstance(stream, Ingest) else ()
+    names = next((f.names for f in fields if f.name == column), ())
+    spelled = f", where it is called {' or '.join((column, *names))}" if names else ""
+    return f"{text}{spelled}."
+
+
+def _inputs(stream: Stream, build: ProcessBuild) -> Iterator[str]:
+    """Columns that the process gets of each input: the fields of its events."""
+    for name, read in zip(build.inputs, stream.reads, strict=True):
+        fields = ", ".join(f.name for f in fields_of(build.declared.input(name).event.of))
+        prepared = " as prepared" if name in build.prepare else ""
+        yield f"{fields} of {table_of(read).name}{prepared}"

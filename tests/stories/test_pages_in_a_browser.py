@@ -219,7 +219,7 @@ def test_a_suite_leads_to_its_data_docs(browser: Any, home: Settings) -> None:
     browser.open(refresh(home, PLOTTED, NOW).path.as_uri())
     browser.evaluate(OPEN_ALL)
 
-    browser.evaluate("document.querySelector('a[href$=\".html\"]').click()")
+    browser.evaluate("document.querySelector('a[href*=quality]').click()")
 
     wait_until(lambda: browser.evaluate("return location.href") == docs.as_uri())
     assert browser.evaluate("return document.body.textContent") == "Data Docs of orders"

@@ -35,6 +35,7 @@ from rivermark.backfill.pending import (
     resolve_pending,
 )
 from rivermark.backfill.publish import version_of
+from rivermark.backfill.recompute import tell_lineage
 from rivermark.backfill.registry import Kind, account, new_id, newest_records, register
 from rivermark.backfill.result import Reprocessing, TableOutcome
 from rivermark.ingest.lookup_table import LookupTable
@@ -136,6 +137,7 @@ def put_in_place(
         expect_unmerged(lake, new.ingest, new.scope.first, cause, run_id)
         _replace_tables(context, new, done)
         register(lake, done.records())
+        tell_lineage(context.settings, new.ingest, done)
         context.on_done(done)
     result = recompute_downstream(context, changed, pending, because=cause, refresh=True)
     left = uuid4().hex, result.pending

@@ -1,4 +1,4 @@
-"""The column lineage of streams, as the runs of a home analyzed it: a catalog shows it so.
+"""The column lineage of streams, as declared, or as the runs of a home analyzed it.
 
 Who shows it has no Spark session, and to start one costs seconds at each load.
 """
@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from rivermark.model.stream import AnyStream, BindableBuild, Stream, inputs_of
+from rivermark.model.contract import META
+from rivermark.model.reader import LandingTime
+from rivermark.model.stream import AnyStream, BindableBuild, Ingest, Stream, inputs_of
+from rivermark.model.table import Table
 from rivermark.runtime.code_version import code_of
 from rivermark.runtime.supervision import state_file
 
@@ -32,6 +35,41 @@ class LineageRecord(msgspec.Struct, frozen=True):
 
     code: str
     columns: dict[str, list[tuple[str, str]]]
+
+
+def known_lineage(stream: AnyStream, table: Table, state: Path) -> Lineage:
+    """The columns that those of the table come from; `state` holds what runs recorded."""
+    if isinstance(stream, Ingest):
+        return ingest_lineage(stream, table)
+    if isinstance(stream.build, BindableBuild):
+        return {}
+    return recorded_lineage(state, stream)
+
+
+Columns = list[tuple[str, str]]
+"""Names of tables, each with the name of a column of it."""
+
+
+def ingest_lineage(ingest: Ingest, table: Table) -> dict[str, Columns]:
+    """The columns that each column of one of the ingest's tables comes from.
+
+    Fields are read in the payload of the raw rows. A column is left out where the declaration does
+    not say it: of raw rows, whose source is no table; what rules and watermarks decide.
+    """
+    if table.name == ingest.raw.name:
+        return {}
+    if table.name != ingest.versions.name and table.name == ingest.admitted.name:
+        return {name: [(ingest.versions.name, name)] for name in table.schema.names}
+    raw = ingest.raw.name
+    place: dict[str, Columns] = {column.name: [(raw, column.name)] for column in META}
+    fields: dict[str, Columns] = {
+        field.name: [(raw, "_landed_at" if isinstance(field.read, LandingTime) else "payload")]
+        for field in ingest.contract.fields
+    }
+    if table.name == ingest.quarantine.name:
+        time = fields[ingest.contract.event_time]
+        return {**place, "payload": [(raw, "payload")], "event_time": time}
+    return fields | place
 
 
 def recorded_lineage(state: Path, stream: AnyStream) -> Lineage:

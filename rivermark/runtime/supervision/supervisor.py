@@ -36,6 +36,7 @@ from rivermark.runtime.supervision.heartbeat import (
     HeartbeatStore,
 )
 from rivermark.runtime.supervision.lease import Lease
+from rivermark.runtime.supervision.lineage_events import LineageEvents
 from rivermark.runtime.supervision.live_process import is_zombie, start_of
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS, ProgressLog
 from rivermark.runtime.supervision.reset import tables_of
@@ -96,6 +97,8 @@ class Supervisor:
                 self._stack.enter_context(lease.acquire(self.run_id, self._jvm))
             self._stack.enter_context(self._heartbeat_thread())
             self._log = ProgressLog(self.settings.lake())
+            self._lineage = LineageEvents(self.settings)
+            self._stack.callback(self._quietly, self._lineage.close)
             self._reports = Reports(self.spark)
             self.spark.streams.addListener(self._reports)
             self._stack.callback(self._quietly, self._stop_listening)
@@ -191,6 +194,7 @@ class Supervisor:
                 self.summaries[name].error = None
                 self.runs[name].progressed()
                 self._log.add(metrics)
+                self._lineage.batch(host.stream, metrics)
                 self._progressed[name] = datetime.now(UTC)
                 self._waiting_since.pop(name, None)
         if time.monotonic() - self._last_flush > FLUSH_SECONDS:

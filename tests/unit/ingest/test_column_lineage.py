@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rivermark import Contract, Field
-from rivermark.dagster.column_lineage import ingest_lineage
+from rivermark.runtime.supervision.lineage_record import ingest_lineage
 from tests.oracles.shop import ORDERS
 
 RAW = ORDERS.raw.name

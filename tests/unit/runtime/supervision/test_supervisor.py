@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import itertools
+import json
 import subprocess
 import threading
 from collections import Counter
@@ -222,6 +223,24 @@ def test_a_run_joins_the_many_files_of_what_is_recorded(
     assert progress.get_add_actions().num_rows < 5
     recorded = [f"test/{number}" for number in range(FEWEST)] + NAMES
     assert sorted(read_all(progress)["stream"].to_pylist()) == sorted(recorded)
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_batches_have_lineage_events_and_go_on_where_nobody_takes_them(
+    queries: FakeQueries, settings: Settings, taken: bool
+) -> None:
+    """A folder in the place of the file takes none."""
+    path = settings.home / "events.jsonl"
+    if not taken:
+        path.mkdir(parents=True)
+    told = settings.model_copy(update={"lineage_to": path.as_uri()})
+
+    summaries = run_bounded(SPARK, told, TOPOLOGY, TOPOLOGY.streams, run_id="r")
+
+    assert all(summary.batches == 1 for summary in summaries.values())
+    if taken:
+        events = [json.loads(line) for line in path.read_text().splitlines()]
+        assert Counter(event["job"]["name"] for event in events) == dict.fromkeys(NAMES, 2)
 
 
 def test_a_run_goes_on_beside_damaged_records(
