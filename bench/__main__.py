@@ -17,6 +17,7 @@ MEASUREMENTS = {
     "dashboard": "the page of a year of days: every check and day evaluated",
     "growth": "a month in minutes: what grows while the load stays the same, upkeep included",
     "large_day": "a day of many narrow rows computed again and replaced: time, CPU, memory",
+    "large_file": "one large file of each format beside the same rows in files of 5 MB, by cores",
     "latency": "event to admitted table at a fixed rate, beside Flink SQL; and the idle cost",
     "peers": "ours, Flink, Pathway, Spark and others in turn on the same files, outputs compared",
     "process_core": "process functions without Spark: events per CPU second, bytes per key",

@@ -17,6 +17,7 @@ from __future__ import annotations
 import statistics
 import sys
 import tempfile
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -44,17 +45,19 @@ ROWS_A_FILE: Final = 100_000
 WARM_ROWS: Final = (1_000, 20_000)
 BATCHES: Final = 10
 FORMATS: Final = {"csv": "FORMAT csv, HEADER", "parquet": "FORMAT parquet"}
+AS_WRITTEN: Final = {**FORMATS, "json": "FORMAT json"}
 
 
-def land_rows(folder: Path, rows: int, form: str) -> None:
+def land_rows(folder: Path, rows: int, form: str, rows_a_file: int = ROWS_A_FILE) -> None:
     """Write the sample again and again, each copy a second and a cent further on."""
     folder.mkdir(parents=True)
+    written = AS_WRITTEN[form]
     sample = f"(SELECT *, row_number() OVER () - 1 AS n FROM '{SAMPLE}')"
     with duckdb.connect() as db:
         db.execute("SET TimeZone = 'UTC'")
         copy = pq.read_metadata(SAMPLE).num_rows
-        for number, first in enumerate(range(0, rows, ROWS_A_FILE)):
-            begin, end = first // copy, min(first + ROWS_A_FILE, rows) // copy
+        for number, first in enumerate(range(0, rows, rows_a_file)):
+            begin, end = first // copy, min(first + rows_a_file, rows) // copy
             db.execute(f"""
                 COPY (
                     SELECT * EXCLUDE (n, copy) REPLACE (
@@ -64,7 +67,7 @@ def land_rows(folder: Path, rows: int, form: str) -> None:
                         round(total_amount + copy / 100, 2) AS total_amount)
                     FROM {sample}, range({begin}, {end}) copies(copy)
                     ORDER BY copy, n)
-                TO '{folder}/yellow_tripdata_2025-02_part{number:03d}.{form}' ({FORMATS[form]})""")
+                TO '{folder}/yellow_tripdata_2025-02_part{number:03d}.{form}' ({written})""")
 
 
 def measure(folder: Path, form: str, rows: int) -> dict[str, float]:
@@ -82,17 +85,17 @@ def measure(folder: Path, form: str, rows: int) -> dict[str, float]:
     return {f"{form}_{rows}_quarantined": counts[1], **cost.figures(f"{form}_{rows}")}
 
 
-def difference(folder: Path, rows: int) -> int:
-    """How many rows one format gives that the other does not.
+def difference(homes: Sequence[Path]) -> int:
+    """Number of rows that one of two homes has admitted and the other has not.
 
     What names their file is left out, and the wall clock times as the file writes them.
     """
     with duckdb.connect() as db:
-        for form in FORMATS:
-            table = Settings(home=folder / f"{form}-{rows}").lake().path(TRIP_RECORDS.admitted)
-            db.register(f"{form}_rows", DeltaTable(table).to_pyarrow_dataset())
+        for number, home in enumerate(homes):
+            table = Settings(home=home).lake().path(TRIP_RECORDS.admitted)
+            db.register(f"rows_{number}", DeltaTable(table).to_pyarrow_dataset())
         columns = "lambda c: c[1] <> '_' AND NOT c.ends_with('_local')"
-        left = [f"SELECT COLUMNS({columns}) FROM {form}_rows" for form in FORMATS]
+        left = [f"SELECT COLUMNS({columns}) FROM rows_{number}" for number in range(2)]
         pairs = [" EXCEPT ALL ".join(pair) for pair in (left, left[::-1])]
         counts = [db.execute(f"SELECT count(*) FROM ({pair})").fetchall() for pair in pairs]
     return sum(int(count) for [(count,)] in counts)
@@ -142,7 +145,7 @@ def main() -> None:
                 figures |= measure(folder, form, count)
             small, whole = (figures[f"{form}_{n}_cpu_seconds"] for n in (rows // 10, rows))
             figures[f"{form}_cpu_seconds_a_million"] = round((whole - small) / (rows * 0.9e-6), 2)
-        if wrong := difference(folder, rows // 10):
+        if wrong := difference([folder / f"{form}-{rows // 10}" for form in FORMATS]):
             raise SystemExit(f"CSV and Parquet differ in {wrong} rows")
         figures |= warm_batches(folder)
     report("admission", figures, options.out)

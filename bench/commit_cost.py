@@ -22,7 +22,7 @@ from bench.warm_batch import EVENT, Script, age, table
 from rivermark.lake.append.delta_commit import DeltaCommitter
 from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.lake import Lake
-from rivermark.lake.statistics import row_count
+from rivermark.lake.snapshot import row_count
 from rivermark.model.sink import Origin
 
 ROWS = 1000

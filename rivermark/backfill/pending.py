@@ -17,9 +17,9 @@ from enum import StrEnum
 from typing import Any, Final
 
 from rivermark.backfill.affected_days import Changed, DaysByStream, all_affected_days
-from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
+from rivermark.lake.snapshot import open_table
 from rivermark.lake.sql import query
 from rivermark.lake.system_tables import append_rows
 from rivermark.model.stream import Ingest
@@ -130,8 +130,7 @@ def events(lake: Lake, sql: str, values: Sequence[object] = ()) -> list[dict[str
     """The answer of a query over `events`, the rows of the table; none before the first."""
     if not lake.exists(PENDING_AND_MERGES):
         return []
-    rows = dataset_of(delta_table(lake.path(PENDING_AND_MERGES)))
-    return query(sql, {"events": rows}, values)
+    return query(sql, {"events": open_table(lake, PENDING_AND_MERGES)}, values)
 
 
 def append_events(lake: Lake, run_id: str, rows: Sequence[Mapping[str, Any]]) -> None:

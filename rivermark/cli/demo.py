@@ -22,7 +22,7 @@ from rivermark.cli.exit_codes import ExitCode
 from rivermark.cli.progress import bounded_progress
 from rivermark.cli.session import engine, launch_ahead, new_run_id
 from rivermark.cli.show import newest_rows, print_rows
-from rivermark.lake.statistics import row_count
+from rivermark.lake.snapshot import row_count
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.model.topology import Topology
 from rivermark.monitor.charts import draw_inflow, draw_results

@@ -18,8 +18,8 @@ from rivermark.cli.failing_rows import ALL, show_bad_rows
 from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.quoting import quoted
+from rivermark.lake.snapshot import row_count
 from rivermark.lake.sql import query
-from rivermark.lake.statistics import row_count
 from rivermark.lake.time_travel import resolve_version
 from rivermark.model.errors import RivermarkError, UnknownStream
 from rivermark.model.ingest import Ingest

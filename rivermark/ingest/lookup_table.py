@@ -20,8 +20,8 @@ from rivermark.lake.delta import dataset_of, delta_table, read_batches, read_del
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock
 from rivermark.lake.quoting import quoted, spark_quoted
+from rivermark.lake.snapshot import row_count
 from rivermark.lake.sql import connection
-from rivermark.lake.statistics import row_count
 from rivermark.lake.unbounded import writer_options
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.stream import Ingest

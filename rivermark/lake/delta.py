@@ -106,15 +106,20 @@ def read_all(table: DeltaTable, columns: Collection[str] = ()) -> pa.Table:
         if local:
             check_data_file(folder, name)
         with _named(folder, name):
-            part = read_file(store, f"{folder}/{name}", schema.names)
-            if part.schema != schema:
-                own = pa.schema([field for field in schema if field.name in part.schema.names])
-                part = part.select(own.names).cast(own)
-            parts.append(part)
-    if not parts or any(len(part.schema) < len(schema) for part in parts):
-        parts.append(schema.empty_table())
-    whole = pa.concat_tables(parts, promote_options="default").select(schema.names)
-    return whole.combine_chunks()
+            parts.append(read_as(schema, store, f"{folder}/{name}"))
+    return pa.concat_tables([*parts, schema.empty_table()]).combine_chunks()
+
+
+def read_as(schema: pa.Schema, store: fs.FileSystem, path: str) -> pa.Table:
+    """The rows of a data file with these columns and types; a column that it lacks is empty."""
+    part = read_file(store, path, schema.names)
+    if part.schema == schema:
+        return part
+    known, count = part.schema.names, part.num_rows
+    columns = (
+        part[f.name].cast(f.type) if f.name in known else pa.nulls(count, f.type) for f in schema
+    )
+    return pa.table([*columns], schema=schema)
 
 
 def read_file(store: fs.FileSystem, path: str, columns: list[str]) -> pa.Table:

@@ -54,6 +54,15 @@ def opened(lake: Lake, table: Table) -> DeltaTable:
     return once_per_snapshot(("newest", path), lambda: delta_table(path))
 
 
+def row_count(lake: Lake, table: Table, version: int | None = None) -> int:
+    """Rows of a table at a version, or as opened (`opened`), by its statistics; 0 without one."""
+    if not lake.exists(table):
+        return 0
+    if version is None:
+        return recorded_rows(opened(lake, table))
+    return recorded_rows(delta_table(lake.path(table), version=version))
+
+
 def once_per_snapshot(key: tuple[object, ...], compute: Callable[[], T]) -> T:
     """The computed value; within a snapshot it is computed once for each key."""
     held = _HELD.get()

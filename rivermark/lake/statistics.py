@@ -97,17 +97,10 @@ def states_bounds(files: pa.Table, column: str) -> bool:
     return bool(pc.all(pc.or_kleene(bounded, pc.fill_null(empty, False))).as_py())
 
 
-def row_count(lake: Lake, table: Table, version: int | None = None) -> int:
-    """Rows of a table at a version (default: the newest), by its statistics; 0 without a table."""
-    if not lake.exists(table):
-        return 0
-    return recorded_rows(delta_table(lake.path(table), version=version))
-
-
 def recorded_rows(table: DeltaTable) -> int:
     """Rows of an opened version, by its statistics."""
-    rows: list[int | None] = [*table.get_add_actions()["num_records"].to_pylist()]
-    return sum(n or 0 for n in rows)
+    counts = pa.chunked_array(table.get_add_actions()["num_records"])
+    return int(pc.sum(counts).as_py() or 0)
 
 
 def file_sizes(table: DeltaTable) -> list[int]:

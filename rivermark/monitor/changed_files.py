@@ -29,11 +29,12 @@ def changed_files(settings: Settings, ingest: Ingest) -> dict[str, str]:
         return {}
     dataset = open_table(lake, INGEST_FILES)
     columns = [name for name in COLUMNS if name in dataset.schema.names]
-    rows = read_rows(dataset, columns=columns, filter=pc.field("stream") == ingest.name)
+    known = pc.field("size").is_valid() & pc.field("modified_at").is_valid()
+    wanted = (pc.field("stream") == ingest.name) & known
+    rows = read_rows(dataset, columns=columns, filter=wanted)
     read = (
         SplitAsRead(row["file"], row["size"], row["modified_at"], row["at"], row.get("digest"))
         for row in rows.to_pylist()
-        if row["size"] is not None and row["modified_at"] is not None
     )
     return source.changed(settings.landing_root, read)
 

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-import pyarrow.compute as pc
-
-from rivermark.backfill.late.hours import day_of
-from rivermark.backfill.late.merged import PLACE, unmerged_by_hour
-from rivermark.lake.delta import read_rows
 from rivermark.lake.quoting import quoted
-from rivermark.lake.snapshot import once_per_snapshot, open_table
-from rivermark.lake.sql import connection, query
+from rivermark.lake.snapshot import once_per_snapshot
+from rivermark.lake.sql import connection
 from rivermark.model.stream import Ingest
-from rivermark.monitor.recent_batches import batch_before
+from rivermark.monitor.recent_batches import batch_before, rows_after
 from rivermark.monitor.time_span import span
 from rivermark.settings import Settings
 
@@ -113,19 +106,17 @@ def lateness_of_rows(settings: Settings, ingest: Ingest) -> Lateness:
 
 
 def _lateness(settings: Settings, ingest: Ingest) -> Lateness:
-    from pyarrow import dataset as ds  # It imports pandas, which takes a second.
-
-    tables = _tables(settings, ingest)
-    if tables is None:
+    lake = settings.lake()
+    if not (lake.exists(ingest.admitted) and lake.exists(ingest.late)):
         return Lateness(stream=ingest.name)
     money = quoted(ingest.money) if ingest.money else "NULL::DECIMAL(38, 9)"
-    columns = [*PLACE, "_late_by_ms", *([ingest.money] if ingest.money else [])]
-    # Late rows are few, and queried several times; of the admitted table each file is read once.
     after = batch_before(settings, ingest)
     after = -1 if after is None else after
-    recent = pc.field("_ingest_batch") > after
-    late = ds.dataset(read_rows(tables["late_rows"], columns=columns, filter=recent))
-    with connection({"late_rows": late, "admitted_rows": tables["admitted_rows"]}) as duck:
+    tables = {
+        "admitted_rows": rows_after(settings, ingest, ingest.admitted, after),
+        "late_rows": rows_after(settings, ingest, ingest.late, after),
+    }
+    with connection(tables) as duck:
         of_row = f"a.{money}" if ingest.money else money
         duck.execute(BY_FILE.format(money=of_row, after=after))
         names = ("late", "p50_ms", "p95_ms", "p99_ms", "max_ms", "concerned")
@@ -149,35 +140,6 @@ def _lateness(settings: Settings, ingest: Ingest) -> Lateness:
         )
 
 
-def late_money(
-    settings: Settings, ingest: Ingest, start: datetime, end: datetime
-) -> Mapping[date, tuple[Decimal, Decimal]]:
-    """By day: the money of late rows that are not merged, and of all valid ones.
-
-    Empty without a money column.
-    """
-    tables = _tables(settings, ingest) if ingest.money else None
-    if tables is None or ingest.money is None:
-        return {}
-    time, money = quoted(ingest.contract.event_time), quoted(ingest.money)
-    sums = (
-        f"SELECT date_trunc('hour', {time}) AS hour, sum({money}) AS money"  # noqa: S608
-        f" FROM admitted_rows WHERE {time} >= $start AND {time} < $end GROUP BY 1"
-    )
-    money_of_days: dict[date, tuple[Decimal, Decimal]] = {}
-
-    def add(hour: datetime, late: Decimal, whole: Decimal) -> None:
-        day = day_of(hour, ingest.days)
-        before = money_of_days.get(day, (Decimal(0), Decimal(0)))
-        money_of_days[day] = (before[0] + late, before[1] + whole)
-
-    for row in query(sums, tables, {"start": start, "end": end}):
-        add(row["hour"].astimezone(UTC), Decimal(0), row["money"] or Decimal(0))
-    for late in unmerged_by_hour(settings, ingest, (start, end)).values():
-        add(late.hour, late.money or Decimal(0), late.money or Decimal(0))
-    return money_of_days
-
-
 def _by_source(duck: duckdb.DuckDBPyConnection, source: str) -> tuple[LateFrom, ...]:
     sources = duck.execute(
         f"""
@@ -195,13 +157,3 @@ def _by_source(duck: duckdb.DuckDBPyConnection, source: str) -> tuple[LateFrom, 
         LateFrom(source or "./", valid + late, late, int(p50), int(p99))
         for source, late, p50, p99, valid in sources
     )
-
-
-def _tables(settings: Settings, ingest: Ingest) -> dict[str, Any] | None:
-    lake = settings.lake()
-    if not (lake.exists(ingest.admitted) and lake.exists(ingest.late)):
-        return None
-    return {
-        "admitted_rows": open_table(lake, ingest.admitted),
-        "late_rows": open_table(lake, ingest.late),
-    }

@@ -6,18 +6,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-import pyarrow.compute as pc
-
-from rivermark.backfill.late.merged import ADMITTED_ON_TIME, PLACE
+from rivermark.backfill.late.merged import ADMITTED_ON_TIME
 from rivermark.ingest.split_outcomes import INGEST_FILES
-from rivermark.lake.delta import read_rows
 from rivermark.lake.quoting import quoted
 from rivermark.lake.snapshot import open_table
 from rivermark.lake.sql import query
 from rivermark.model.ingest import Ingest
 from rivermark.model.time import MILLISECOND
 from rivermark.model.watermark import WATERMARK_AFTER
-from rivermark.monitor.recent_batches import batch_before
+from rivermark.monitor.recent_batches import batch_before, rows_after
 from rivermark.monitor.time_span import span
 from rivermark.settings import Settings
 
@@ -103,8 +100,6 @@ class Proposal:
 
 def propose_lateness(settings: Settings, ingest: Ingest) -> Proposal:
     """The proposal for an ingest that has a lateness, by its newest batches."""
-    from pyarrow import dataset as ds  # It imports pandas, which takes a second.
-
     assert ingest.lateness is not None  # noqa: S101 - dumps have no proposal
     lake = settings.lake()
     empty = Proposal(stream=ingest.name, lateness=ingest.lateness, rows=0)
@@ -119,7 +114,7 @@ def propose_lateness(settings: Settings, ingest: Ingest) -> Proposal:
     after = batch_before(settings, ingest)
     if after is None:
         return empty
-    admitted = open_table(lake, ingest.admitted)
+    admitted = rows_after(settings, ingest, ingest.admitted, after)
     # The next run adds the column where the ingest has turned to producers since the last one.
     carried = WATERMARK_AFTER.name in admitted.schema.names
     [counted] = query(
@@ -133,14 +128,7 @@ def propose_lateness(settings: Settings, ingest: Ingest) -> Proposal:
         ),
         {
             "admitted_rows": admitted,
-            # In memory: a filter on one side of the join is not one on the other.
-            "late_rows": ds.dataset(
-                read_rows(
-                    open_table(lake, ingest.late),
-                    columns=[*PLACE, "_late_by_ms"],
-                    filter=pc.field("_ingest_batch") > after,
-                )
-            ),
+            "late_rows": rows_after(settings, ingest, ingest.late, after),
             "outcomes": open_table(lake, INGEST_FILES),
         },
         {"lateness_ms": ingest.lateness // MILLISECOND, "stream": ingest.name, "after": after},

@@ -8,9 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from rivermark.ingest.split_outcomes import INGEST_FILES
-from rivermark.lake.snapshot import open_whole
+from rivermark.lake.snapshot import open_whole, row_count
 from rivermark.lake.sql import query
-from rivermark.lake.statistics import row_count
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.model.table import Table
 from rivermark.monitor.lag import Lag, lags_of

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from rivermark.lake.append.by_executors import write_files
 from rivermark.lake.lake import Lake
 from rivermark.lake.rows_in_files import InFiles, stage
-from rivermark.lake.statistics import row_count
+from rivermark.lake.snapshot import row_count
 from rivermark.lake.written import note_first, note_written, noted
 from rivermark.model.errors import CheckpointIncompatible
 from rivermark.model.rows import BatchRows, Rows, as_rows

@@ -12,7 +12,7 @@ from rivermark.dagster.jobs.names import GROUP_TAG, progress_key, table_key
 from rivermark.dagster.jobs.table_reports import TableReporter
 from rivermark.dagster.resources.settings import SettingsResource
 from rivermark.lake.lake import Lake
-from rivermark.lake.statistics import row_count
+from rivermark.lake.snapshot import row_count
 from rivermark.model.errors import TableDamaged
 from rivermark.monitor.checks.history import evaluate_all, record
 from rivermark.monitor.completeness.checks import completeness_checks

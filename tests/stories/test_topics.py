@@ -29,7 +29,7 @@ import pytest
 from rivermark import Ingest
 from rivermark.ingest.plan import plan_table, planned_split
 from rivermark.lake.delta import dataset_of, delta_table, read_rows
-from rivermark.lake.statistics import row_count
+from rivermark.lake.snapshot import row_count
 from rivermark.monitor.lag import lag_of
 from rivermark.settings import Settings
 from rivermark.testing import wait_until

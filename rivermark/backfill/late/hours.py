@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.types import DateType, TimestampType
 
-from rivermark.backfill.late.merged import merged_by_hour
+from rivermark.backfill.late.merged import merged_by_hour, unmerged_by_hour
 from rivermark.lake.quoting import quoted
 from rivermark.lake.snapshot import once_per_snapshot, open_table
 from rivermark.lake.sql import query
@@ -30,7 +31,8 @@ class HourOfRows:
 
     `admitted` are those that came in time. `merged` of the `late` ones lie beside them in the
     admitted table by now, and `repeats` are rows there whose keys another one of the hour has.
-    Quarantined rows count where their event time could be read.
+    Quarantined rows count where their event time could be read. `money` is that of all valid rows,
+    and `late_money` of those that are not merged, where they were to be counted.
     """
 
     hour: datetime
@@ -39,6 +41,8 @@ class HourOfRows:
     quarantined: int = 0
     repeats: int = 0
     merged: int = 0
+    money: Decimal = Decimal(0)
+    late_money: Decimal = Decimal(0)
 
     @property
     def seen(self) -> int:
@@ -55,29 +59,34 @@ def hours_of(
 ) -> list[HourOfRows]:
     """The hours from `start` to before `end` that have rows, in order.
 
-    With `repeats_from` repeated keys are looked for from there on alone: hours before are counted
-    by the log, where a file is of one hour.
+    With `repeats_from` repeated keys and money are looked for from there on alone: hours before are
+    counted by the log, where a file is of one hour.
     """
     time = ingest.contract.event_time
-    keys = ingest.contract.keys
-    counts: dict[datetime, dict[str, int]] = {}
+    counts: dict[datetime, dict[str, Any]] = {}
     places = (
-        ("admitted", ingest.admitted, time, keys),
-        ("late", ingest.late, time, ()),
-        ("quarantined", ingest.quarantine, "event_time", ()),
+        ("admitted", ingest.admitted, time, ingest.contract.keys, ingest.money),
+        ("late", ingest.late, time, (), None),
+        ("quarantined", ingest.quarantine, "event_time", (), None),
     )
-    for place, table, column, repeated_by in places:
-        counted = _count(settings, table, column, repeats_from or start, end, repeated_by)
+    for place, table, column, repeated_by, money in places:
+        counted = _count(settings, table, column, repeats_from or start, end, repeated_by, money)
         if repeats_from is not None:
-            counted += _count(settings, table, column, start, repeats_from, ())
+            counted += _count(settings, table, column, start, repeats_from)
         for row in counted:
-            hour = counts.setdefault(row["hour"].astimezone(UTC), {})
-            hour[place] = hour.get(place, 0) + row["n"]
-            hour["repeats"] = hour.get("repeats", 0) + row["repeats"]
+            hour = counts.setdefault(row.pop("hour").astimezone(UTC), {})
+            hour[place] = hour.get(place, 0) + row.pop("n")
+            for name, amount in row.items():
+                hour[name] = hour.get(name, 0) + (amount or 0)
     for at, merged in merged_by_hour(settings, ingest, start, end).items():
         hour = counts.setdefault(at, {})
         hour["merged"] = merged.rows
         hour["admitted"] = max(0, hour.get("admitted", 0) - merged.rows)
+    if ingest.money and repeats_from:
+        for at, late in unmerged_by_hour(settings, ingest, (repeats_from, end)).items():
+            hour = counts.setdefault(at, {})
+            hour["late_money"] = late.money
+            hour["money"] = hour.get("money", 0) + late.money
     return [HourOfRows(hour, **counts[hour]) for hour in sorted(counts)]
 
 
@@ -89,7 +98,7 @@ def rows_by_hour(
         return {}
     if isinstance(table.schema[table.days.column].dataType, DateType):
         return _rows_by_date(settings, table, table.days, start, end)
-    rows = _count(settings, table, table.days.column, start, end, ())
+    rows = _count(settings, table, table.days.column, start, end)
     return {row["hour"].astimezone(UTC): row["n"] for row in rows}
 
 
@@ -135,32 +144,33 @@ def _count(
     column: str,
     start: datetime,
     end: datetime,
-    keys: tuple[str, ...],
+    keys: tuple[str, ...] = (),
+    money: str | None = None,
 ) -> list[dict[str, Any]]:
+    """Rows by hour, with the repeated ones among them and their money where these are asked for."""
     lake = settings.lake()
     if not lake.exists(table):
         return []
     rows: dataset.Dataset = open_table(lake, table)
     counts = dict[datetime, int]()
-    if not keys and isinstance(table.schema[column].dataType, TimestampType):
+    if not (keys or money) and isinstance(table.schema[column].dataType, TimestampType):
         counts, rows = open_table(lake, table).by_hour(column, start, end)
-    by = ", ".join(quoted(key) for key in keys)
-    repeats = (
-        f"count(*) - count(DISTINCT ({by},))"
-        if len(keys) == 1
-        else (f"count(*) - count(DISTINCT ({by}))" if keys else "0")
-    )
+    more = ""
+    if keys:
+        by = ", ".join(quoted(key) for key in keys) + ("," if len(keys) == 1 else "")
+        more += f", count(*) - count(DISTINCT ({by})) AS repeats"
+    if money:
+        more += f", sum({quoted(money)}) AS money"
     counted = query(
         # Names are declared in code, and quoted all the same.
-        f"SELECT date_trunc('hour', {quoted(column)}) AS hour, count(*) AS n,"  # noqa: S608
-        f" {repeats} AS repeats FROM rows"
+        f"SELECT date_trunc('hour', {quoted(column)}) AS hour, count(*) AS n{more} FROM rows"  # noqa: S608
         f" WHERE {quoted(column)} >= $start AND {quoted(column)} < $end GROUP BY 1",
         {"rows": rows},
         {"start": start, "end": end},
     )
     for row in counted:
         row["n"] += counts.pop(row["hour"].astimezone(UTC), 0)
-    return [*counted, *({"hour": hour, "n": n, "repeats": 0} for hour, n in counts.items())]
+    return [*counted, *({"hour": hour, "n": n} for hour, n in counts.items())]
 
 
 def _rows_by_date(

@@ -12,6 +12,7 @@ from rivermark.backfill.affected_days import DaysByStream
 from rivermark.backfill.pending import OPEN, State, append_events, events, resolution
 from rivermark.lake.delta import delta_table
 from rivermark.lake.lake import Lake
+from rivermark.lake.snapshot import opened
 from rivermark.model.stream import Ingest
 
 
@@ -47,7 +48,7 @@ class MergeResult:
 
 def table_id(lake: Lake, ingest: Ingest) -> str:
     """The admitted table's own id."""
-    return str(delta_table(lake.path(ingest.admitted)).metadata().id)
+    return str(opened(lake, ingest.admitted).metadata().id)
 
 
 def record_start(lake: Lake, merges: Iterable[StartedMerge], run_id: str) -> None:

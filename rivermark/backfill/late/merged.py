@@ -74,6 +74,8 @@ def merged_by_hour(
     settings: Settings, ingest: Ingest, start: datetime, end: datetime
 ) -> dict[datetime, LateHour]:
     """The late rows of [start, end) that the admitted table holds, by hour."""
+    if not hours_merged(settings.lake(), ingest.name, FIRST):
+        return {}
     with _late_rows(settings, ingest, NEVER, (start, end)) as late:
         return late.by_hour("SEMI") if late else {}
 

@@ -10,7 +10,7 @@ import dagster as dg
 
 from rivermark.html.markdown import markdown_text
 from rivermark.lake.lake import Lake
-from rivermark.lake.statistics import row_count
+from rivermark.lake.snapshot import row_count
 from rivermark.model.table import Table
 from rivermark.runtime.batch_metrics import METRICS
 

@@ -18,7 +18,7 @@ from rivermark.dagster.jobs.run_config import inside
 from rivermark.dagster.jobs.suites import suite_result
 from rivermark.dagster.resources.settings import SettingsResource
 from rivermark.dagster.resources.spark import SparkResource
-from rivermark.lake.statistics import row_count
+from rivermark.lake.snapshot import row_count
 from rivermark.model.errors import RivermarkError
 from rivermark.model.stream import AnyStream
 from rivermark.model.topology import Topology

@@ -20,7 +20,7 @@ from rivermark.dagster.jobs.day_reports import AT_ONCE, day_events, unreported_d
 from rivermark.dagster.jobs.event_batch import store_materializations
 from rivermark.dagster.jobs.names import by_days, in_order, progress_key, table_key
 from rivermark.lake.log import CommitLog
-from rivermark.lake.statistics import row_count
+from rivermark.lake.snapshot import row_count
 from rivermark.model.stream import AnyStream
 from rivermark.model.table import Table
 from rivermark.model.topology import Topology

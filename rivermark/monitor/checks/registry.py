@@ -17,7 +17,7 @@ from rivermark.lake.retention import (
     oldest_retained,
     retention_of,
 )
-from rivermark.lake.statistics import row_count
+from rivermark.lake.snapshot import row_count
 from rivermark.model.check import CheckResult
 from rivermark.model.errors import TableDamaged
 from rivermark.model.source_abilities import LandingSource

@@ -9,9 +9,8 @@ from rivermark.backfill.late.merge_log import rows_merged
 from rivermark.ingest.split_outcomes import rows_replaced
 from rivermark.lake.delta import damage_named
 from rivermark.lake.repeated_keys import repeated_since
-from rivermark.lake.snapshot import open_table
+from rivermark.lake.snapshot import open_table, row_count
 from rivermark.lake.sql import query
-from rivermark.lake.statistics import row_count
 from rivermark.model.check import CheckResult
 from rivermark.model.errors import RivermarkError
 from rivermark.model.sink import Origin, Sink

@@ -20,7 +20,7 @@ from rivermark.model.check import CheckResult
 from rivermark.model.contract import REPLACED
 from rivermark.model.stream import Ingest
 from rivermark.model.table import days_between
-from rivermark.monitor.recent_batches import NEWEST_BATCHES, batch_before
+from rivermark.monitor.recent_batches import NEWEST_BATCHES, batch_before, rows_after
 from rivermark.settings import Settings
 
 ACCOUNTED_FOR: Final = "every_row_is_accounted_for"
@@ -156,10 +156,10 @@ def counted_files(
         return None
     tables = {
         "outcomes": outcomes,
-        "raw_rows": open_table(lake, ingest.raw),
-        "admitted_rows": open_table(lake, ingest.versions),
-        "late_rows": open_table(lake, ingest.late),
-        "quarantine_rows": open_table(lake, ingest.quarantine),
+        "raw_rows": rows_after(settings, ingest, ingest.raw, after),
+        "admitted_rows": rows_after(settings, ingest, ingest.versions, after),
+        "late_rows": rows_after(settings, ingest, ingest.late, after),
+        "quarantine_rows": rows_after(settings, ingest, ingest.quarantine, after),
     }
     sql = BY_FILE
     if erased_places(lake, ingest.name):

@@ -25,7 +25,7 @@ from rivermark.backfill.late.hours import (
 )
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.quoting import quoted
-from rivermark.lake.snapshot import open_table
+from rivermark.lake.snapshot import once_per_snapshot, open_table
 from rivermark.lake.sql import query
 from rivermark.model.source import LOST
 from rivermark.model.stream import Ingest
@@ -34,7 +34,6 @@ from rivermark.model.time import LAST, shifted
 from rivermark.model.topology import Topology
 from rivermark.monitor.checks.row_conservation import unaccounted_by_day
 from rivermark.monitor.completeness.expected_volume import HISTORY, Expected, expected_by_hour
-from rivermark.monitor.late_statistics import late_money
 from rivermark.monitor.watermarks import StreamWatermark, awaited_watermarks
 from rivermark.settings import Settings
 
@@ -147,18 +146,30 @@ def days_of_ingest(
     """Every day from `first` to `last` that has rows, or should have.
 
     `reached` are the watermarks (rivermark.monitor.watermarks). A day before the stream's first row
-    is left out.
+    is left out. Within a snapshot they are computed once.
     """
+    watermarks = awaited_watermarks(topology, ingest, reached)
+    return once_per_snapshot(
+        ("days", settings.lake_root, ingest.name, first, last, watermarks),
+        lambda: _days_of_ingest(settings, ingest, first, last, watermarks),
+    )
+
+
+def _days_of_ingest(
+    settings: Settings,
+    ingest: Ingest,
+    first: date,
+    last: date,
+    watermarks: tuple[StreamWatermark, ...],
+) -> list[Day]:
     start, end = bounds(first, last, ingest.days)
     by_hour = {h.hour: h for h in hours_of(settings, ingest, shifted(start, -HISTORY), end, start)}
     if not by_hour:
         return []
     seen = {hour: rows.seen for hour, rows in by_hour.items()}
-    money = late_money(settings, ingest, start, end)
     unaccounted = unaccounted_by_day(settings, ingest)
     gaps = gaps_by_day(settings, ingest)
-    watermarks = awaited_watermarks(topology, ingest, reached)
-    finished = [h for h in hours_between(start, end) if _finished(h, ingest, reached)]
+    finished = [h for h in hours_between(start, end) if _finished(h, watermarks)]
     expected = expected_by_hour(settings, ingest, seen, finished)
     days = []
     for day in days_between(first, last):
@@ -172,7 +183,6 @@ def days_of_ingest(
                 day,
                 {h: by_hour.get(h, NO_ROWS) for h in hours},
                 {h: expected[h] for h in hours if h in expected},
-                money.get(day, (None, None)),
                 unaccounted.get(day, 0),
                 gaps.get(day, 0),
                 watermarks,
@@ -188,12 +198,9 @@ def newest_day(settings: Settings, ingest: Ingest) -> date | None:
     return day_of(newest, ingest.days) if newest else None
 
 
-def _finished(hour: datetime, ingest: Ingest, reached: Mapping[str, datetime]) -> bool:
+def _finished(hour: datetime, watermarks: Iterable[StreamWatermark]) -> bool:
     """Returns True if no more rows of the hour are expected: a dump is complete in itself."""
-    if ingest.lateness is None:
-        return True
-    at = reached.get(ingest.name)
-    return at is not None and hour + HOUR <= at
+    return all(w.at is not None and hour + HOUR <= w.at for w in watermarks)
 
 
 def _day(
@@ -201,7 +208,6 @@ def _day(
     day: date,
     hours: Mapping[datetime, HourOfRows],
     expected: Mapping[datetime, Expected],
-    money: tuple[Decimal | None, Decimal | None],
     unaccounted: int,
     gaps: int,
     watermarks: tuple[StreamWatermark, ...],
@@ -211,6 +217,7 @@ def _day(
     short = {h: e.short(hours[h].seen) for h, e in expected.items()}
     late, merged = (sum(h.late for h in hours.values()), sum(h.merged for h in hours.values()))
     by = sorted({e.by for e in expected.values()})
+    money = ingest.money and any(h.admitted or h.late for h in hours.values())
     state: State = "complete" if closed else "open"
     announced = sum(n for h, n in short.items() if expected[h].by == "manifest")
     if unaccounted or gaps or announced:
@@ -234,8 +241,8 @@ def _day(
         short=sum(short.values()),
         missing_hours=tuple(h for h, e in expected.items() if e.missing(hours[h].seen)),
         short_hours=tuple(h for h, n in short.items() if n),
-        late_money=money[0],
-        money=money[1],
+        late_money=sum((h.late_money for h in hours.values()), Decimal(0)) if money else None,
+        money=sum((h.money for h in hours.values()), Decimal(0)) if money else None,
         watermarks=watermarks,
         hours=hours,
     )

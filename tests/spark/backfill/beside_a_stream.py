@@ -15,7 +15,7 @@ from rivermark.backfill.maintenance import upkeep
 from rivermark.backfill.recompute import Order, replace
 from rivermark.backfill.result import Reprocessing
 from rivermark.lake.maintenance.maintain import MaintenanceResult
-from rivermark.lake.statistics import row_count
+from rivermark.lake.snapshot import row_count
 from rivermark.runtime.supervision.run import run_continuous
 from rivermark.settings import Settings
 from rivermark.testing import wait_until

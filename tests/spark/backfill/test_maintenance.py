@@ -17,7 +17,7 @@ from rivermark import Topology
 from rivermark.backfill.maintenance import upkeep
 from rivermark.lake.log import CommitLog
 from rivermark.lake.maintenance.maintain import MaintenanceResult
-from rivermark.lake.statistics import row_count
+from rivermark.lake.snapshot import row_count
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.checkpoint.readers import readers_of
 from rivermark.runtime.supervision.run import run_continuous

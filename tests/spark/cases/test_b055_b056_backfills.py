@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from rivermark import AnyStream, Stream, Topology
 from rivermark.backfill.follow_ups import streams_behind
-from rivermark.lake.statistics import row_count
+from rivermark.lake.snapshot import row_count
 from rivermark.runtime.supervision.run import run_continuous
 from rivermark.settings import Settings
 from rivermark.testing import wait_until

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from rivermark.lake.statistics import row_count
+from rivermark.lake.snapshot import row_count
 from rivermark.model.errors import StreamFailed
 from rivermark.model.topology import Topology
 from rivermark.runtime.supervision.heartbeat import WAITING, HeartbeatStore

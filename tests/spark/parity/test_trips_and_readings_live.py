@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from assets.readings.ingest import TEMPERATURES
 from assets.samples import SAMPLES
 from assets.topology import TOPOLOGY
-from rivermark.lake.statistics import row_count
+from rivermark.lake.snapshot import row_count
 from rivermark.model.stream import AnyStream
 from rivermark.runtime.supervision.run import run_bounded, run_continuous
 from rivermark.settings import Settings

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from rivermark import Stream, Table, Topology
-from rivermark.lake.statistics import row_count
+from rivermark.lake.snapshot import row_count
 from rivermark.monitor.process_metrics import metrics_of_streams
 from rivermark.process import Context, KeyedProcess, ValueState
 from rivermark.process.spark import run_process

@@ -8,7 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rivermark import Topology
-from rivermark.lake.statistics import largest, row_count
+from rivermark.lake.snapshot import row_count
+from rivermark.lake.statistics import largest
 from rivermark.runtime.supervision.run import run_continuous
 from rivermark.settings import Settings
 from rivermark.testing import wait_until

@@ -12,6 +12,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
+from rivermark.lake import table_rows
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
 from rivermark.model.table import Daily, Table
@@ -28,6 +29,13 @@ RIDES = Table(
 ARROW = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
 
 Foreign = Callable[[], None]
+
+
+@pytest.fixture(params=["small files", "large files"])
+def reading(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Data files read one after the other, and by Arrow's scan."""
+    if request.param == "large files":
+        monkeypatch.setattr(table_rows, "SMALL", -1)
 
 
 def rides(*ids: int, at: datetime = NOON) -> pa.Table:

@@ -12,7 +12,8 @@ from pyspark.sql.types import DoubleType, StructField, StructType, TimestampType
 from rivermark.lake.append.delta_commit import DeltaCommitter
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
-from rivermark.lake.statistics import largest, row_count, smallest
+from rivermark.lake.snapshot import row_count
+from rivermark.lake.statistics import largest, smallest
 from rivermark.model.table import Table
 from tests.unit.lake.conftest import NOON, RIDES, rides
 

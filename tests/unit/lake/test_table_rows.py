@@ -66,6 +66,7 @@ def test_rows_are_counted_by_the_log(year: TableRows) -> None:
     assert year.count_rows() == 5_000
 
 
+@pytest.mark.usefixtures("reading")
 @pytest.mark.parametrize("seed", range(3))
 def test_no_range_of_files_hides_a_row(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
@@ -119,6 +120,7 @@ def test_a_road_past_the_scanner_fails_and_finds_not_nothing(year: TableRows) ->
         year.replace_schema(year.schema)
 
 
+@pytest.mark.usefixtures("reading")
 def test_columns_that_older_files_lack_are_null(tmp_path: Path) -> None:
     write_deltalake(tmp_path, pa.table({"id": [1]}))
     write_deltalake(
@@ -135,6 +137,7 @@ def test_columns_that_older_files_lack_are_null(tmp_path: Path) -> None:
     assert read_rows(dataset_of(DeltaTable(tmp_path, version=0)))["id"].to_pylist() == [1]
 
 
+@pytest.mark.usefixtures("reading")
 def test_values_of_partitions_are_read_from_the_log(tmp_path: Path) -> None:
     days = ["a b", "c%2F", None]
     write_deltalake(tmp_path, pa.table({"id": [1, 2, 3], "day": days}), partition_by=["day"])
@@ -145,6 +148,7 @@ def test_values_of_partitions_are_read_from_the_log(tmp_path: Path) -> None:
     assert read_rows(rows, filter=ds.field("day").is_null())["id"].to_pylist() == [3]
 
 
+@pytest.mark.usefixtures("reading")
 def test_r06_a_date_beyond_the_year_9999_is_read(tmp_path: Path) -> None:
     """delta-rs's own dataset ends with "Invalid isoformat string"."""
     far = pa.array([3_673_000, -800_000, 0], pa.int32()).cast(pa.date32())
@@ -200,6 +204,7 @@ def test_the_newest_rows_are_in_the_files_that_are_opened_for_them(year: TableRo
     assert year.files_since("at", START + 30 * DAY) == 0
 
 
+@pytest.mark.usefixtures("reading")
 @pytest.mark.parametrize(
     ("condition", "sql", "expected"),
     [

@@ -11,9 +11,15 @@ from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.snapshot import once_per_snapshot, open_table, open_whole, snapshot
 from rivermark.lake.sql import query
 from rivermark.model.stream import Ingest
+from rivermark.monitor import recent_batches
 from rivermark.monitor.checks.row_conservation import rows_accounted_for
+from rivermark.monitor.completeness.ingest_day import Day, days_of_ingest
+from rivermark.monitor.late_statistics import lateness_of_rows
+from rivermark.monitor.lateness_proposal import propose_lateness
+from rivermark.monitor.watermarks import watermarks_of
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.settings import Settings
+from tests.oracles.shop import FIRST, PAYMENTS, SHOP, START, sent, write
 from tests.unit.conftest import Put
 from tests.unit.monitor.conftest import NOON
 
@@ -78,3 +84,34 @@ def test_all_rows_are_read_whatever_their_number(
         {"stream": "earlier", "counters": None},
         {"stream": "later", "counters": {"fares": 5}},
     ]
+
+
+def test_days_of_an_ingest_are_computed_once_in_a_look(settings: Settings) -> None:
+    """The check of its days and the page of the same ones open their files once."""
+    write(settings, PAYMENTS, sent(1))
+    reached = watermarks_of(settings, SHOP.streams)
+
+    def days() -> list[Day]:
+        return days_of_ingest(settings, SHOP, PAYMENTS, FIRST, FIRST, reached)
+
+    with snapshot(settings.lake()):
+        assert days() is days()
+        earlier = {PAYMENTS.name: START}
+        open_then = days_of_ingest(settings, SHOP, PAYMENTS, FIRST, FIRST, earlier)
+        assert [day.state for day in open_then] == ["open"]
+    assert days() == days()
+
+
+@pytest.mark.parametrize("at_once", [-1, 1 << 20])
+def test_the_newest_batches_are_the_same_however_they_are_read(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    write(settings, PAYMENTS, sent(2), manifest=False)
+    whole = [lateness_of_rows(settings, PAYMENTS), propose_lateness(settings, PAYMENTS)]
+    monkeypatch.setattr(recent_batches, "READ_AT_ONCE", at_once)
+
+    with snapshot(settings.lake()):
+        assert rows_accounted_for(settings, PAYMENTS).passed
+        found = [lateness_of_rows(settings, PAYMENTS), propose_lateness(settings, PAYMENTS)]
+
+    assert found == whole

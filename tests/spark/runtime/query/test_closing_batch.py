@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from rivermark import Stream, Topology
-from rivermark.lake.statistics import row_count
+from rivermark.lake.snapshot import row_count
 from rivermark.model.errors import StreamFailed
 from rivermark.operators.repeats import first_of_each
 from rivermark.operators.windows import TumblingWindow, per_window

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from rivermark import Ingest, Stream, Topology
-from rivermark.lake.statistics import row_count
+from rivermark.lake.snapshot import row_count
 from rivermark.model.table import Table
 from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.supervision.report import Report

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rivermark import Topology
-from rivermark.lake.statistics import row_count
+from rivermark.lake.snapshot import row_count
 from rivermark.runtime.spark import version
 from rivermark.runtime.spark.input_size import input_bytes
 from rivermark.runtime.supervision.run import run_continuous

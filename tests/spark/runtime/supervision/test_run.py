@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rivermark import Stream, Table, Topology
-from rivermark.lake.statistics import row_count
+from rivermark.lake.snapshot import row_count
 from rivermark.model.errors import StreamAlreadyRunning, StreamFailed
 from rivermark.model.restart_strategy import FixedDelay, NoRestart, RestartStrategy
 from rivermark.runtime.query.append import AppendHost

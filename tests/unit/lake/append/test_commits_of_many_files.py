@@ -26,7 +26,8 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.maintenance.vacuum import vacuum
 from rivermark.lake.schema import create_table
-from rivermark.lake.statistics import largest, row_count
+from rivermark.lake.snapshot import row_count
+from rivermark.lake.statistics import largest
 from rivermark.model.errors import LeaseLost, RivermarkError
 from rivermark.model.sink import Origin, owned
 from tests.kills import Killer

@@ -19,7 +19,8 @@ from rivermark.lake.append.delta_commit import DeltaCommitter
 from rivermark.lake.append.version_checksum import write_checksum
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
-from rivermark.lake.statistics import largest, row_count, smallest
+from rivermark.lake.snapshot import row_count
+from rivermark.lake.statistics import largest, smallest
 from tests.unit.lake.conftest import NOON, RIDES, Foreign, ids, rides
 
 

@@ -52,6 +52,7 @@ def flipped(content: bytes, first: int, times: int) -> Iterator[bytes]:
         yield bytes(damaged)
 
 
+@pytest.mark.usefixtures("reading")
 @pytest.mark.parametrize("read", [read_all, lambda table: read_rows(dataset_of(table))])
 @pytest.mark.parametrize("part", ["pages", "footer"])
 def test_no_flipped_bit_is_another_row(
@@ -73,6 +74,7 @@ def test_no_flipped_bit_is_another_row(
     assert read(table).equals(ROWS)
 
 
+@pytest.mark.usefixtures("reading")
 def test_another_name_of_a_column_is_damage_and_named(file: Path) -> None:
     rows = dataset_of(delta_table(str(file.parent)))
     assert query("SELECT count(name) AS n FROM t", {"t": rows}) == [{"n": 60}]

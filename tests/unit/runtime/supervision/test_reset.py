@@ -10,7 +10,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.schema import create_table
-from rivermark.lake.statistics import row_count
+from rivermark.lake.snapshot import row_count
 from rivermark.model.errors import CheckpointIncompatible, RivermarkError, StreamAlreadyRunning
 from rivermark.model.stream import AnyStream
 from rivermark.model.table import Table
