@@ -203,16 +203,13 @@ class TableRows(ds.FileSystemDataset):  # type: ignore[misc]  # Arrow has no typ
 
     def _chosen(self, condition: pc.Expression | None) -> list[int]:
         """The numbers of the files that may hold such rows, in the order of the log."""
-        chosen = {*range(len(self._names))}
-        if condition is None:
-            return sorted(chosen)
-        text = str(condition)
+        text, chosen = "" if condition is None else str(condition), None
         for field in self.schema:
-            if field.name in text and chosen:
-                bounds = self._bounds_of(field)
-                if bounds is not None:
-                    chosen &= bounds.files_for(condition)
-        return sorted(chosen)
+            bounds = self._bounds_of(field) if field.name in text else None
+            if bounds is not None:
+                files = bounds.files_for(condition)
+                chosen = files if chosen is None else chosen & files
+        return [*range(len(self._names))] if chosen is None else sorted(chosen)
 
     def _bounds_of(self, field: pa.Field) -> _Bounds | None:
         if field.name not in self._bounds:

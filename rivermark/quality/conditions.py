@@ -100,7 +100,8 @@ class Conditions:
         # Where no column is read, there is still a row for each.
         sent = rows.select(list(self.columns))
         sent = sent.append_column(PLACE, pa.array(np.arange(rows.num_rows)))
-        sent, constants = _without_constants(as_texts(sent))
+        sent, constants = _without_constants(sent)
+        sent = as_texts(sent)
         try:
             made = select(sent, constants, [*expressions.values(), PLACE])
         except duckdb.OutOfMemoryException:
@@ -141,6 +142,10 @@ def _without_constants(rows: pa.Table) -> tuple[pa.Table, Constants]:
     constants = {}
     for name in rows.column_names if rows.num_rows else ():
         values = rows[name]
+        if pa.types.is_dictionary(values.type):
+            # Not as texts, which take longer to write out than a rule does.
+            values = values.unify_dictionaries().unique()
+            values = values.cast(values.type.value_type)
         if pa.types.is_string(values.type) and not values.null_count:
             first = values[0]
             if values[-1] == first and pc.all(pc.equal(values, first)).as_py():
