@@ -101,7 +101,6 @@ class Conditions:
         sent = rows.select(list(self.columns))
         sent = sent.append_column(PLACE, pa.array(np.arange(rows.num_rows)))
         sent, constants = _without_constants(sent)
-        sent = as_texts(sent)
         try:
             made = select(sent, constants, [*expressions.values(), PLACE])
         except duckdb.OutOfMemoryException:
@@ -140,17 +139,14 @@ def _without_constants(rows: pa.Table) -> tuple[pa.Table, Constants]:
     Of a constant DuckDB computes an expression once, of a column for each row.
     """
     constants = {}
-    for name in rows.column_names if rows.num_rows else ():
-        values = rows[name]
+    for name, values in zip(rows.column_names, rows.columns, strict=True) if len(rows) else ():
         if pa.types.is_dictionary(values.type):
-            # Not as texts, which take longer to write out than a rule does.
-            values = values.unify_dictionaries().unique()
-            values = values.cast(values.type.value_type)
+            values = values.unify_dictionaries().unique().cast(pa.string())
         if pa.types.is_string(values.type) and not values.null_count:
             first = values[0]
             if values[-1] == first and pc.all(pc.equal(values, first)).as_py():
                 constants[name] = first.as_py()
-    return rows.drop_columns([*constants]), constants
+    return as_texts(rows.drop_columns([*constants])), constants
 
 
 def _masks(rows: pa.Table, constants: Constants, expressions: Sequence[str]) -> pa.Table:

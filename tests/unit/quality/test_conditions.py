@@ -277,3 +277,29 @@ def test_a_text_that_all_rows_share_means_the_same_as_a_column() -> None:
         "named": [True, False, False],
         "both": [True, False, False],
     }
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        [["green", "green"], ["green"]],
+        [["green"], ["yellow", "green"]],
+        [["green", None], ["green"]],
+        [[None], [None]],
+        [["", ""]],
+    ],
+)
+def test_texts_of_a_dictionary_are_judged_as_plain_ones(chunks: list[list[str | None]]) -> None:
+    """Be they all the same, of several dictionaries, or missing."""
+    conditions = Conditions(
+        {"is_green": "color = 'green'", "none": "color IS NULL", "long": "length(color) > 5"},
+        pa.schema([("color", pa.string())]),
+    )
+    plain = pa.chunked_array([pa.array(chunk, pa.string()) for chunk in chunks])
+    coded = pa.chunked_array([chunk.dictionary_encode() for chunk in plain.chunks])
+
+    found = conditions.masks(pa.table({"color": coded}))
+
+    assert found.equals(conditions.masks(pa.table({"color": plain})))
+    texts = [text for chunk in chunks for text in chunk]
+    assert found["is_green"].to_pylist() == [text == "green" for text in texts]
