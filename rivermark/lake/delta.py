@@ -11,10 +11,9 @@ from urllib.parse import unquote
 import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaProtocolError
-from pyarrow import fs
 
 from rivermark.lake.filesystem import filesystem, is_local
-from rivermark.lake.integrity.data_file_check import check_data_file
+from rivermark.lake.integrity.data_file_check import check_data_file, read_as
 from rivermark.lake.integrity.log_check import check_log
 from rivermark.lake.integrity.log_entry import first_line, table_in
 from rivermark.model.errors import TableDamaged
@@ -108,30 +107,6 @@ def read_all(table: DeltaTable, columns: Collection[str] = ()) -> pa.Table:
         with _named(folder, name):
             parts.append(read_as(schema, store, f"{folder}/{name}"))
     return pa.concat_tables([*parts, schema.empty_table()]).combine_chunks()
-
-
-def read_as(schema: pa.Schema, store: fs.FileSystem, path: str) -> pa.Table:
-    """The rows of a data file with these columns and types; a column that it lacks is empty."""
-    part = read_file(store, path, schema.names)
-    if part.schema == schema:
-        return part
-    known, count = part.schema.names, part.num_rows
-    columns = (
-        part[f.name].cast(f.type) if f.name in known else pa.nulls(count, f.type) for f in schema
-    )
-    return pa.table([*columns], schema=schema)
-
-
-def read_file(store: fs.FileSystem, path: str, columns: list[str]) -> pa.Table:
-    """A data file, by those of the columns that it has; its pages are compared with checksums."""
-    from pyarrow.parquet import ParquetFile  # Slow to import, and a process may read none.
-
-    with (
-        store.open_input_file(path) as content,
-        ParquetFile(content, page_checksum_verification=True) as file,
-    ):
-        # Not by threads: most such files hold a few rows, of one batch.
-        return file.read(columns=columns, use_threads=False)
 
 
 def file_batches(folder: str, name: str, columns: Collection[str]) -> Iterator[pa.RecordBatch]:

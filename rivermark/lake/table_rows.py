@@ -19,9 +19,8 @@ from deltalake import DeltaTable
 from pyarrow import dataset as ds
 from pyarrow import fs
 
-from rivermark.lake.delta import read_as
 from rivermark.lake.filesystem import filesystem, is_local
-from rivermark.lake.integrity.data_file_check import check_data_file
+from rivermark.lake.integrity.data_file_check import check_data_file, read_as
 from rivermark.model.errors import TableDamaged
 
 SKIPPING: Final = (

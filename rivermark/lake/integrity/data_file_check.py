@@ -20,6 +20,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
+from pyarrow import fs
 
 from rivermark.lake.filesystem import filesystem, is_local
 from rivermark.lake.integrity.known_files import is_known, remember, stamp_of
@@ -113,6 +114,28 @@ def _footer(file: IO[bytes] | pa.NativeFile) -> tuple[bytes, int]:
     length = int.from_bytes(file.read(4), "little")
     start = file.seek(max(size - TAIL - length, 0))
     return file.read(), start
+
+
+def read_as(schema: pa.Schema, store: fs.FileSystem, path: str) -> pa.Table:
+    """The rows of a data file with these columns and types; a column that it lacks is empty."""
+    part = read_file(store, path, schema.names)
+    if part.schema == schema:
+        return part
+    known, count = part.schema.names, part.num_rows
+    columns = (
+        part[f.name].cast(f.type) if f.name in known else pa.nulls(count, f.type) for f in schema
+    )
+    return pa.table([*columns], schema=schema)
+
+
+def read_file(store: fs.FileSystem, path: str, columns: list[str]) -> pa.Table:
+    """A data file, by those of the columns that it has; its pages are compared with checksums."""
+    with (
+        store.open_input_file(path) as content,
+        pq.ParquetFile(content, page_checksum_verification=True) as file,
+    ):
+        # Not by threads: most such files hold a few rows, of one batch.
+        return file.read(columns=columns, use_threads=False)
 
 
 def read_all(path: Path) -> None:

@@ -17,8 +17,9 @@ from rivermark.ingest.admission import Admission
 from rivermark.ingest.plan import PLAN_SCHEMA, BatchPlanner, Poll, planned_split
 from rivermark.ingest.watermark import Progress
 from rivermark.lake.arrow_types import arrow_schema
-from rivermark.lake.delta import delta_stream, read_file
+from rivermark.lake.delta import delta_stream
 from rivermark.lake.filesystem import filesystem
+from rivermark.lake.integrity.data_file_check import read_file
 from rivermark.lake.integrity.log_entry import Actions, read_entry
 from rivermark.lake.log import CommitLog
 from rivermark.model.errors import RivermarkError
