@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
+import pyarrow as pa
 from pyarrow import fs
 
 from rivermark.backfill.as_of import parse_version
@@ -17,7 +18,7 @@ from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
 from rivermark.lake.quoting import quoted
 from rivermark.lake.time_travel import resolve_version
-from rivermark.model.errors import RivermarkError, UnknownStream
+from rivermark.model.errors import RivermarkError, UnknownStream, WrongUse
 from rivermark.model.names import NAME
 from rivermark.model.nearest import did_you_mean
 from rivermark.settings import Settings
@@ -25,7 +26,6 @@ from rivermark.settings import Settings
 if TYPE_CHECKING:
     import pandas
     import polars
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     from rivermark.lake.table_rows import TableRows
@@ -58,7 +58,16 @@ class LakeTable:
                 )
         if self.only is not None:
             where = self.only if where is None else self.only & where
-        return read_rows(self.rows, columns=None if columns is None else [*columns], filter=where)
+        chosen = None if columns is None else [*columns]
+        try:
+            return read_rows(self.rows, columns=chosen, filter=where)
+        except pa.ArrowInvalid as error:
+            if "Precision is not great enough" not in str(error):
+                raise
+            raise WrongUse(
+                f"table '{self.name}': the filter compares a decimal with a whole number, which "
+                "Arrow cannot; write it as Decimal(100)"
+            ) from error
 
     def polars(
         self, columns: Sequence[str] | None = None, where: pc.Expression | None = None

@@ -160,7 +160,7 @@ def test_a_version_whose_files_are_gone_is_refused_with_what_to_do(
 
     told = failure(load(pa.Table))
 
-    assert "its files were cleaned away" in told
+    assert "its files have been deleted" in told
     assert 'dg.AssetIn(metadata={"version": "newest"})' in told
     assert load(pa.Table, version="newest").success
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import polars
@@ -12,7 +13,13 @@ import pytest
 from deltalake import DeltaTable
 
 import rivermark
-from rivermark.model.errors import RivermarkError, TableDamaged, UnknownStream, VersionNotAvailable
+from rivermark.model.errors import (
+    RivermarkError,
+    TableDamaged,
+    UnknownStream,
+    VersionNotAvailable,
+    WrongUse,
+)
 from rivermark.settings import Settings
 from tests.unit.ask.conftest import Write
 
@@ -114,3 +121,15 @@ def test_what_is_not_installed_is_told(
         monkeypatch.setitem(sys.modules, package, None)
         with pytest.raises(RivermarkError, match=f"pip install {package}"):
             getattr(found, package)()
+
+
+def test_money_is_compared_with_a_decimal_and_a_whole_number_is_refused_in_words(
+    settings: Settings, write: Write
+) -> None:
+    """Arrow compares no decimal with an integer, and says "Precision is not great enough"."""
+    write(4, 8)
+    sales = rivermark.table("shop/sales", home=settings.home)
+
+    assert sales.arrow(where=pc.field("amount") > Decimal(1)).num_rows == 1
+    with pytest.raises(WrongUse, match=r"write it as Decimal\(100\)"):
+        sales.arrow(where=pc.field("amount") > 1)
