@@ -34,7 +34,7 @@ def run(
 ) -> dg.ExecuteInProcessResult:
     """A run of the job, with what a person types into the launchpad."""
     given = {"config": {"stream": NOW.name, **config}}
-    return defs.resolve_job_def("readmit").execute_in_process(
+    return defs.resolve_job_def("replay_ingest").execute_in_process(
         instance=instance, run_config={"ops": {"decide_again": given}}, raise_on_error=False
     )
 
@@ -69,5 +69,5 @@ def test_a_replacement_says_which_days_it_needs(
 ) -> None:
     before = state(settings)
 
-    assert "which days?" in failure(run(defs, instance, way="replace"))
+    assert "no day was given" in failure(run(defs, instance, way="replace"))
     assert state(settings) == before
