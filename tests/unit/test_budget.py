@@ -31,14 +31,14 @@ EPOCH = re.compile(r"\bdate(?:time)?\(1970")
 """A definition of when time begins: `model/time.py` has it."""
 
 LIMITS = {
-    "lines": 78_660,
-    "modules": 626,
+    "lines": 78_634,
+    "modules": 625,
     "modules above 300 lines": 8,
     "lines that the admission function imports": 5_821,
     "private names of Spark": 47,
     "docstrings that begin with a clause": 0,
     "modules that define the epoch": 1,
-    "small modules with one importer": 17,
+    "small modules with one importer": 15,
 }
 
 
