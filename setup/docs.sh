@@ -27,7 +27,7 @@ script() {
     local folder
     folder="$(mktemp -d)"
     trap 'rm -rf "$folder"' RETURN
-    npm pack --silent --pack-destination "$folder" "$1" >/dev/null || return 1
+    npm pack --silent --fetch-retries 1 --fetch-timeout 30000 --pack-destination "$folder" "$1" >/dev/null || return 1
     echo "$4  $folder/$package" | sha256sum --check --quiet || return 1
     tar -xzf "$folder/$package" -C "$folder" "package/$2"
     mv "$folder/package/$2" "$copy"

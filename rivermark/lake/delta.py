@@ -88,7 +88,7 @@ def _renamed(schema: Any) -> Iterator[str]:
 
 
 def read_all(table: DeltaTable, columns: Collection[str] = ()) -> pa.Table:
-    """All rows of an opened version without partitions, read without Arrow's datasets.
+    """All rows of an opened version without partitions, read without Arrow's datasets, nor pandas.
 
     With `columns` only these, of those that the table has.
     Raises TableDamaged for a data file that is damaged, and as `dataset_of`.
@@ -106,7 +106,7 @@ def read_all(table: DeltaTable, columns: Collection[str] = ()) -> pa.Table:
             check_data_file(folder, name)
         with _named(folder, name):
             parts.append(read_as(schema, store, f"{folder}/{name}"))
-    return pa.concat_tables([*parts, schema.empty_table()]).combine_chunks()
+    return pa.concat_tables([*parts, pa.Table.from_batches([], schema)]).combine_chunks()
 
 
 def file_batches(folder: str, name: str, columns: Collection[str]) -> Iterator[pa.RecordBatch]:
