@@ -24,7 +24,7 @@ export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo demo-kafka ui dashboard kafka kafka-stop postgres postgres-stop \
+.PHONY: help setup demo demo-kafka demo-postgres ui dashboard kafka kafka-stop postgres postgres-stop \
 	check test lint unit spark platform stories bench docs lock clean
 
 help: ## Show this list
@@ -38,7 +38,7 @@ setup: ## Prepare Java, packages, JARs and the class archive (the others do it b
 	@$(PYTHON) -m rivermark.setup.jars delta
 	@$(PYTHON) -m rivermark.setup.class_archive
 
-demo demo-kafka ui: export DAGSTER_HOME := $(CURDIR)/.rivermark/dagster
+demo demo-kafka demo-postgres ui: export DAGSTER_HOME := $(CURDIR)/.rivermark/dagster
 
 demo: setup ## Real trips and readings flow from files to published tables
 	@setup/dagster_home.sh "$(DAGSTER_HOME)"
@@ -46,11 +46,21 @@ demo: setup ## Real trips and readings flow from files to published tables
 
 # In a home of its own: a lake belongs to one source. The broker keeps its topics for the next time.
 demo-kafka: export TAXI_KAFKA := 127.0.0.1:$(KAFKA_PORT)
+demo-kafka: export TAXI_WINNERS := taxi.hourly_winners
 demo-kafka: export RIVERMARK_HOME := $(CURDIR)/.rivermark/demo-kafka
-demo-kafka: setup ## The same with taxi events from topics: starts a broker, sends, runs, stops it
+demo-kafka: setup ## Taxi events from topics, winners into one: starts a broker, runs, stops it
 	@setup/dagster_home.sh "$(DAGSTER_HOME)"
 	@$(PYTHON) -m setup.kafka_broker start --port $(KAFKA_PORT)
-	@trap : INT; $(BIN)/rivermark demo; code=$$?; $(PYTHON) -m setup.kafka_broker stop; exit $$code
+	@trap : INT; $(BIN)/rivermark demo taxi; code=$$?; $(PYTHON) -m setup.kafka_broker stop; exit $$code
+
+# A sink gets what is published from its declaration on: this home is of its own, too.
+demo-postgres: export TAXI_DATABASE := postgresql://rivermark@127.0.0.1:$(POSTGRES_PORT)/postgres
+demo-postgres: export PGPASSFILE := $(CURDIR)/.rivermark/postgres/pgpass
+demo-postgres: export RIVERMARK_HOME := $(CURDIR)/.rivermark/demo-postgres
+demo-postgres: setup ## Taxi events, the newest of each zone served by PostgreSQL: starts it, runs, stops it
+	@setup/dagster_home.sh "$(DAGSTER_HOME)"
+	@$(PYTHON) -m setup.postgres_server start --port $(POSTGRES_PORT)
+	@trap : INT; $(BIN)/rivermark demo taxi; code=$$?; $(PYTHON) -m setup.postgres_server stop; exit $$code
 
 # On this machine only: Dagster knows no users, and who sees the page can run code.
 ui: setup ## The platform in the browser, 127.0.0.1:3000 (UI_PORT=... for another port)

@@ -33,6 +33,7 @@ PAGES = {
     "runs": ("/runs", "taxi_events_live", 500),
     "automation": ("/automation", "report_tables", 1040),
     "asset": ("/assets/taxi/hourly_winners?view=overview", "window_start", 1100),
+    "alerts": ("/assets/fraud/guessed_passwords?view=overview", "GrowingDelay", 1240),
     "partitions": (
         "/assets/taxi/driver_tips?view=partitions&partition={day}",
         "Latest materialization",
@@ -45,6 +46,9 @@ PAGES = {
     ),
 }
 """Page, a text that it shows once its queries have answered, and the height that holds it."""
+OF_FRAUD = ("alerts",)
+OF_TAXI = tuple(name for name in PAGES if name not in OF_FRAUD)
+"""Pages by the group that streams when they are taken."""
 
 PATIENCE = 120
 DRAWN = 8

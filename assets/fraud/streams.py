@@ -6,14 +6,14 @@ Where the environment names a web service as FRAUD_ALERTS, each alert is posted 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from assets.fraud.cards import CardAlert, CardPattern, ManyPayments, SmallThenLarge
 from assets.fraud.ingest import FRAUD, LOGINS, PAYMENTS, WEBHOOK
 from assets.fraud.logins import WITHIN, GuessedPassword, GuessedPasswords
-from rivermark import AnyStream, Ingest, Output, Stream, Suite, Table, expect
-from rivermark.process import KeyedProcess
+from rivermark import AnyStream, Stream, Suite, expect
 from rivermark.process.spark import run_process
 from rivermark.restart import GrowingDelay
 from rivermark.sinks import Sink, WebhookSink
@@ -51,49 +51,41 @@ SOON: Final = GrowingDelay(first=timedelta(seconds=1), longest=timedelta(seconds
 """An alert is of use soon: started again after a second, and a person is told after 3 minutes."""
 
 
-def alert_stream(
-    table: Table, reads: Ingest, make: type[KeyedProcess[Any, Any]], margin: timedelta, suite: Suite
-) -> Stream:
-    """The stream of a pattern's alerts, which are posted to somebody where there is one."""
-    return FRAUD.stream(
-        reads=reads,
-        build=run_process(make),
-        writes=(Output(table, sinks=alert_sinks(SERVICE)),),
-        margin=margin,
-        suite=suite,
-        restart=SOON,
-    )
-
-
-GUESSED_PASSWORDS: Final = alert_stream(
-    FRAUD.table(
-        "fraud/guessed_passwords",
-        GuessedPassword,
-        description=(
-            "Accounts that three refused logins in a row and then a successful one say may be "
-            f"broken into. {delivery_of(SERVICE)}"
-        ),
-        keys=("account_id", "event_time"),
-        personal=("account_id", "country"),
+GUESSED_PASSWORDS: Final = FRAUD.stream(
+    "fraud/guessed_passwords",
+    GuessedPassword,
+    reads=LOGINS,
+    build=run_process(GuessedPasswords),
+    sinks=alert_sinks(SERVICE),
+    description=(
+        "Accounts that three refused logins in a row and then a successful one say may be "
+        f"broken into. {delivery_of(SERVICE)}"
     ),
-    LOGINS,
-    GuessedPasswords,
-    WITHIN,
-    alerts_suite("account_id", "logins", 4, "four"),
+    keys=("account_id", "event_time"),
+    personal=("account_id", "country"),
+    margin=WITHIN,
+    restart=SOON,
+    suite=alerts_suite("account_id", "logins", 4, "four"),
 )
 
 
-def card_alerts(name: str, make: type[CardPattern], payments: int, description: str) -> Stream:
+def card_alerts(
+    name: str, make: Callable[[], CardPattern], payments: int, description: str
+) -> Stream:
     """The stream of a card pattern, whose alerts are made of so many payments."""
-    table = FRAUD.table(
+    return FRAUD.stream(
         name,
         CardAlert,
+        reads=PAYMENTS,
+        build=run_process(make),
+        sinks=alert_sinks(SERVICE),
         description=f"{description} {delivery_of(SERVICE)}",
         keys=("card_id", "event_time"),
         personal=("card_id",),
+        margin=timedelta(hours=1),
+        restart=SOON,
+        suite=alerts_suite("card_id", "payments", payments, str(payments)),
     )
-    suite = alerts_suite("card_id", "payments", payments, str(payments))
-    return alert_stream(table, PAYMENTS, make, timedelta(hours=1), suite)
 
 
 TRIED_OUT_CARDS: Final = card_alerts(

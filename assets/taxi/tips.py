@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from assets.taxi.cleansing import CLEAN_FARES
 from assets.taxi.fares import SUM
 from assets.taxi.ingest import TAXI
+from assets.taxi.serving import delivery, winners_sinks
 from rivermark import expect
 from rivermark.operators import TumblingWindow, per_window
 from rivermark.quality import no_overlap
@@ -78,12 +79,18 @@ DRIVER_TIPS: Final = TAXI.stream(
     may_be_empty=False,
 )
 
+TO_TOPIC: Final = winners_sinks()
+
 HOURLY_WINNERS: Final = TAXI.stream(
     "taxi/hourly_winners",
     f"window_start timestamp, window_end timestamp, driver_id long, tips {SUM}",
     reads=DRIVER_TIPS,
     build=best_of_each_hour,
-    description="The driver with the most tips (USD) in each hour of UTC.",
+    sinks=TO_TOPIC,
+    description=(
+        "The driver with the most tips (USD) in each hour of UTC. "
+        + delivery(TO_TOPIC, "topic", "make demo-kafka")
+    ),
     keys="window_end",
     personal=("driver_id",),
     lateness=timedelta(0),

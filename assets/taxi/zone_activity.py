@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from assets.taxi.ingest import FIRST_TRIP_DAY, TAXI, TRIP_EVENTS, TRIP_LATENESS
+from assets.taxi.serving import activity_sinks, delivery
 from assets.taxi.trip_events import TRIP_EVENT
 from assets.taxi.trips.zones import LAST as LAST_ZONE
 from rivermark import expect
@@ -36,6 +37,8 @@ def count_starts_and_ends(trip_events: DataFrame) -> DataFrame:
     )
 
 
+TO_DATABASE: Final = activity_sinks()
+
 ZONE_ACTIVITY: Final = TAXI.stream(
     "taxi/zone_activity",
     (
@@ -46,7 +49,11 @@ ZONE_ACTIVITY: Final = TAXI.stream(
     ),
     reads=TRIP_EVENTS,
     build=count_starts_and_ends,
-    description="Trips that began and ended in each taxi zone, per quarter of an hour of UTC.",
+    sinks=TO_DATABASE,
+    description=(
+        "Trips that began and ended in each taxi zone, per quarter of an hour of UTC. "
+        + delivery(TO_DATABASE, "database", "make demo-postgres")
+    ),
     keys=("zone", "window_end"),
     days=TAXI.days("window_start", start=FIRST_TRIP_DAY),
     lateness=TRIP_LATENESS,

@@ -41,7 +41,8 @@ def accept_loss(
     settings, console = settings_for(home), err() if as_json else out()
     results: list[dict[str, Any]] = []
     for stream in suited(topology(), streams, group, _reads_a_source):
-        gaps = reset.lost_input(settings, stream)
+        with err().status(f"Asking the source of {stream.name}"):
+            gaps = reset.lost_input(settings, stream)
         for gap in gaps:
             console.print(plain(f"gone: {printable(gap.name)} ({gap.reason})"))
         accepted = bool(gaps) and not dry_run

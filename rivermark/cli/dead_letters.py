@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from rivermark.cli.arguments import DryRun, Groups, Home, Json, Personal, Stream, Streams
-from rivermark.cli.console import coloured, grid, moment, number, out, plain, print_json
+from rivermark.cli.console import coloured, err, grid, moment, number, out, plain, print_json
 from rivermark.cli.deployment import selected, settings_for, suited, topology
 from rivermark.cli.group import add_command
 from rivermark.cli.session import new_run_id
@@ -52,7 +52,8 @@ def list_letters(
     named = set(streams or ())
     meant = selected(declared, streams or (), group or ())
     chosen = [stream for stream in meant if stream.name in named or dead_table(stream)]
-    letters = {each.name: letters_of(lake, each) for each in chosen}
+    with err().status("Reading dead letters"):
+        letters = {each.name: letters_of(lake, each) for each in chosen}
     if as_json:
         sums = [
             {
@@ -216,11 +217,12 @@ def send_rows(
     from rivermark.runtime.checkpoint.undelivered import send_again
 
     lake, run = settings_for(home).lake(), new_run_id()
-    sent = [
-        {"stream": stream.name, **each._asdict()}
-        for stream in selected(topology(), streams or (), group or ())
-        for each in send_again(lake, stream, run, dry_run=dry_run)
-    ]
+    with err().status("Sending"):
+        sent = [
+            {"stream": stream.name, **each._asdict()}
+            for stream in selected(topology(), streams or (), group or ())
+            for each in send_again(lake, stream, run, dry_run=dry_run)
+        ]
     if as_json:
         print_json({"dry_run": dry_run, "targets": sent})
         return

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,6 +23,7 @@ from rivermark.cli.progress import bounded_progress
 from rivermark.cli.session import engine, launch_ahead, new_run_id
 from rivermark.cli.show import newest_rows, print_rows
 from rivermark.lake.snapshot import row_count
+from rivermark.model.errors import WrongUse
 from rivermark.model.stream import AnyStream, Ingest
 from rivermark.model.topology import Topology
 from rivermark.monitor.charts import draw_inflow, draw_results
@@ -53,7 +54,13 @@ class DemoReport:
         return sum(self.after.values()) - sum(self.before.values())
 
 
-def demo(as_json: Json = False, home: Home = None) -> None:
+def demo(
+    scene: Annotated[
+        list[str] | None, typer.Argument(metavar="[SCENE]...", help="Only these. Default: all.")
+    ] = None,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
     """Let real taxi trips and temperature readings flow from files to published tables.
 
     Needs no network: a web service that takes alerts runs on this machine, while the demo
@@ -65,10 +72,10 @@ def demo(as_json: Json = False, home: Home = None) -> None:
 
     Examples:
         rivermark demo
-        rivermark demo --home scratch
+        rivermark demo fraud --home scratch
     """
     began = time.monotonic()
-    settings, parts = settings_for(home), scenes()
+    settings, parts = settings_for(home), chosen_scenes(scene)
     landing = local_landing(settings)
     err().print(plain(f"home {settings.home}"))
     launch_ahead(settings)
@@ -123,6 +130,15 @@ def demo(as_json: Json = False, home: Home = None) -> None:
         print_next(parts)
     if any(each.result in BROKEN for each in results):
         raise typer.Exit(ExitCode.FAULT)
+
+
+def chosen_scenes(names: Sequence[str] | None) -> dict[str, Scene]:
+    """The scenes of these names, all where there are none; raises WrongUse for an unknown one."""
+    parts = scenes()
+    for name in names or ():
+        if name not in parts:
+            raise WrongUse(f"no scene '{name}': there are {', '.join(parts)}")
+    return {name: part for name, part in parts.items() if not names or name in names}
 
 
 def land_all(landing: Path, parts: Mapping[str, Scene]) -> list[LandedInput]:

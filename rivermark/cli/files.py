@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from rivermark.cli.arguments import Groups, Home, Json, Streams
-from rivermark.cli.console import ago, coloured, grid, moment, number, out, plain, print_json
+from rivermark.cli.console import ago, coloured, err, grid, moment, number, out, plain, print_json
 from rivermark.cli.deployment import an_ingest, settings_for, suited, topology
 from rivermark.ingest.plan import opened_source, parts_of, plan_table
 from rivermark.ingest.split_outcomes import INGEST_FILES
@@ -66,7 +66,8 @@ def files(
     """
     settings = settings_for(home)
     ingests = suited(topology(), streams, group, an_ingest)
-    states = {ingest.name: list(file_states(settings, ingest)) for ingest in ingests}
+    with err().status("Looking at files"):
+        states = {ingest.name: list(file_states(settings, ingest)) for ingest in ingests}
     if as_json:
         listed = [
             {

@@ -61,9 +61,10 @@ def reset(
         for stream in chosen:
             if stream.name in downstream:
                 continue
-            report = start_over(
-                settings, declared, stream, run_id=new_run_id(), with_tables=with_tables
-            )
+            with err().status(f"Putting {stream.name} aside"):
+                report = start_over(
+                    settings, declared, stream, run_id=new_run_id(), with_tables=with_tables
+                )
             generations |= report.generations
             removed += report.removed
     if as_json:

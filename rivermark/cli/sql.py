@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -76,23 +77,28 @@ def sql(
     tables = [t for stream in declared.streams for t in stream.tables]
     hidden = {} if personal else {t.name: t.personal for t in tables if t.personal}
     if views is not None:
-        print_views(views, *write_views(lake, views, hidden), as_json=as_json)
+        with err().status("Looking at tables"):
+            written = write_views(lake, views, hidden)
+        print_views(views, *written, as_json=as_json)
         return
     began = time.monotonic()
     with query_result(
         lake, query or "", at=parse_version(at) if at else None, hidden=hidden
     ) as result:
         if to is not None:
-            rows = write_rows(to, result.batches, in_json)
+            with err().status(f"Writing {to}"):
+                rows = write_rows(to, result.batches, in_json)
             if as_json:
                 of_file = {"file": to, "rows_written": rows}
                 print_json({**of_file, "tables": result.tables, "hidden": result.hidden})
                 return
             out().print(plain(f"{number(rows)} rows in {to}, {time.monotonic() - began:.1f} s"))
         elif as_csv:
-            csv_rows(sys.stdout.buffer, result.batches, in_json)
+            with _beside("Asking"):
+                csv_rows(sys.stdout.buffer, result.batches, in_json)
         elif as_json:
-            print_document(result)
+            with _beside("Asking"):
+                print_document(result)
             return
         else:
             print_first(result.batches, limit)
@@ -106,11 +112,12 @@ def sql(
 def print_first(batches: pa.RecordBatchReader, limit: int) -> None:
     """The first rows as a table on the console, and whether there are more."""
     rows: list[list[object]] = []
-    for batch in batches:
-        columns = [column.to_pylist() for column in batch.columns]
-        rows += [list(row) for row in zip(*columns, strict=True)]
-        if len(rows) > limit:
-            break
+    with err().status("Asking"):
+        for batch in batches:
+            columns = [column.to_pylist() for column in batch.columns]
+            rows += [list(row) for row in zip(*columns, strict=True)]
+            if len(rows) > limit:
+                break
     names = batches.schema.names
     numeric = {f.name for f in batches.schema if str(f.type).startswith(NUMBERS)}
     drawn = grid(None, names, right=numeric)
@@ -121,6 +128,11 @@ def print_first(batches: pa.RecordBatchReader, limit: int) -> None:
         out().print(plain(f"the first {number(limit)} rows; all: --csv, or --out FILE"))
     else:
         out().print(plain(f"{number(len(rows))} rows"))
+
+
+def _beside(doing: str) -> AbstractContextManager[object]:
+    """Progress beside rows that are written as they are read, unless both were one terminal's."""
+    return nullcontext() if sys.stdout.isatty() else err().status(doing)
 
 
 def print_document(result: QueryResult) -> None:

@@ -20,6 +20,7 @@ from rivermark.model.names import check_zone
 from rivermark.model.parameters import Parameter
 from rivermark.model.restart_strategy import RestartStrategy
 from rivermark.model.rule import Expectation
+from rivermark.model.sink import Sink
 from rivermark.model.source import Source
 from rivermark.model.stream import AnyStream, Build, Condition, Ingest, Output, Stream
 from rivermark.model.suite import Suite
@@ -142,26 +143,32 @@ class Domain:
         reads: AnyStream | Table | tuple[AnyStream | Table, ...],
         build: Build,
         writes: Table | tuple[Output, ...] = (),
+        sinks: tuple[Sink, ...] = (),
         expect: Sequence[Expectation] = (),
         may_be_empty: bool = True,
         **options: Unpack[StreamOptions],
     ) -> Stream:
         """A stream of the domain that writes a table of its name with the columns of `row`.
 
-        Or several tables by `writes`. What is expected of the first table is `expect`; without a
-        row it passes, unless it must not be empty. The other options are those of `Domain.table`
-        and of `Stream`.
+        Or several tables by `writes`. `sinks` are where its rows go beside the table of `row`.
+        What is expected of the first table is `expect`; without a row it passes, unless it must not
+        be empty. The other options are those of `Domain.table` and of `Stream`.
         """
         values: dict[str, Any] = {**self._shared, **options}
         if name is not None and row is not None:
             of_table = {
                 key: values.pop(key) for key in TableOptions.__annotations__ if key in values
             }
-            writes = self.table(name, row, **of_table)
+            table = self.table(name, row, **of_table)
+            writes = (Output(table, sinks=sinks),) if sinks else table
         elif name is not None:
             values["name"] = name
         if expect:
             values["suite"] = Suite(expectations=tuple(expect), may_be_empty=may_be_empty)
+        if sinks and (name is None or row is None):
+            raise DeclarationError(
+                "`sinks` go with a `row`; with `writes`: Output(TABLE, sinks=...)"
+            )
         inputs = (reads,) if isinstance(reads, AnyStream | Table) else reads
         return Stream(reads=inputs, build=build, writes=writes, **values)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -17,7 +18,7 @@ from assets.taxi.trips.ingest import TRIP_RECORDS
 from assets.taxi.trips.passenger_counts import PASSENGER_COUNTS
 from assets.taxi.trips.seaborn import SEABORN_TRIPS
 from assets.taxi.trips.zone_hours import ZONE_HOURS
-from rivermark.cli.demo_scene import LandedInput, Preview, Scene
+from rivermark.cli.demo_scene import LandedInput, Preview, Scene, Served
 from rivermark.cli.show import newest_rows
 from rivermark.model.check import CheckResult
 from rivermark.model.stream import table_of
@@ -28,6 +29,7 @@ from simulator.demo_day import DemoDay
 from simulator.landing.once import copy_once, land_parts_once
 from simulator.taxi.clock import TRAINING_CLOCK
 from simulator.taxi.manifest import read_manifest
+from simulator.taxi.received import make_winners_topic, received
 from simulator.taxi.replay import TRIP_EVENTS_FOLDER, replay
 from simulator.taxi.topics import send_landed
 from simulator.taxi.training import fare_parts, ride_parts
@@ -66,6 +68,7 @@ def land(landing: Path) -> list[LandedInput]:
     Events whose source is a topic are sent there, too.
     """
     landed = [*_land_records(landing), _replay(landing), *_land_training(landing)]
+    make_winners_topic()
     return [*landed, *_send(landing)]
 
 
@@ -144,8 +147,15 @@ def published_winners(settings: Settings) -> list[dict[str, Any]]:
     return newest_rows(settings.lake(), WINNERS, 100_000, oldest=True)
 
 
+@contextmanager
+def serve() -> Iterator[Served]:
+    """Nothing of its own: tells what arrived in the topic and the database of the environment."""
+    yield Served({}, received)
+
+
 SCENE: Final = Scene(
     land=land,
+    serve=serve,
     checks=(
         StreamCheck(
             name=WINNERS_RIGHT,
@@ -172,5 +182,7 @@ SCENE: Final = Scene(
             "rivermark run --group taxi_events --continuous",
             "live streams, while `rivermark drip` in another terminal lands new rides",
         ),
+        ("make demo-kafka", "rides from a topic, and winners into one"),
+        ("make demo-postgres", "the newest activity of each zone in a table of PostgreSQL"),
     ),
 )

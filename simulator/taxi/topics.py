@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -41,8 +42,8 @@ def send_landed(folder: Path, source: KafkaSource, contract: Contract) -> Sent:
     require_kafka_client(f"sending to {source.name}")
     from confluent_kafka import Consumer, Producer
 
-    _make_topic(source)
     settings = source.client_settings()
+    make_topic(source.name, settings)
     consumer = Consumer({**settings, "group.id": source.name, "enable.auto.commit": "false"})
     own = {"transactional.id": source.name, "linger.ms": "5", "log_level": "0"}
     producer = Producer({**settings, **own})
@@ -75,13 +76,14 @@ def _place(source: KafkaSource, offset: int) -> TopicPartition:
     return TopicPartition(source.name, 0, offset)
 
 
-def _make_topic(source: KafkaSource) -> None:
+def make_topic(name: str, settings: Mapping[str, str]) -> None:
+    """Make a topic at the brokers of a client's settings, unless it is there."""
     from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.admin import AdminClient
     from confluent_kafka.cimpl import NewTopic
 
-    admin = AdminClient({"log_level": "0", **source.client_settings()})
-    [made] = admin.create_topics([NewTopic(source.name, PARTITIONS, 1)]).values()
+    admin = AdminClient({"log_level": "0", **settings})
+    [made] = admin.create_topics([NewTopic(name, PARTITIONS, 1)]).values()
     try:
         made.result(PATIENCE_SECONDS)
     except KafkaException as error:

@@ -55,10 +55,17 @@ def run(command: str) -> None:
     assert ran.returncode == 0, ran.stdout
 
 
+def commands_of_alerts() -> list[str]:
+    """The tour page's, of the group whose alerts somebody gets."""
+    _, _, section = (ROOT / "docs/operations/ui-tour.md").read_text().partition("## Alerts")
+    block = section.split("```bash\n")[1].split("```")[0]
+    return [line.partition("#")[0].strip() for line in block.splitlines()]
+
+
 @contextmanager
-def beside(command: str) -> Iterator[None]:
+def beside(command: str, printed: int = subprocess.DEVNULL) -> Iterator[None]:
     """A command in another terminal, ended as by Ctrl-C."""
-    process = subprocess.Popen(command.split(), stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command.split(), stdout=printed)
     try:
         yield
     finally:
@@ -126,6 +133,11 @@ def test_the_tour_of_the_readme_leaves_few_events_and_no_alarm(
 
     run("rivermark demo")
     run("rivermark dashboard")
+    export, again, accounts, resume_fraud = commands_of_alerts()
+    port = f"{free_port()}"
+    name, _, service = export.replace("8701", port).removeprefix("export ").partition("=")
+    monkeypatch.setenv(name, service)
+    assert again == ui
     with deployed(tmp_path) as deployment, dg.DagsterInstance.get() as instance:
 
         def is_reported() -> bool:
@@ -147,12 +159,27 @@ def test_the_tour_of_the_readme_leaves_few_events_and_no_alarm(
                 address = f"http://127.0.0.1:{deployment.port}"
                 run("rivermark dashboard")
                 with closing(make_pictures.Browser()) as window:
-                    make_pictures.take_pictures(window, address, yesterday, pictures)
+                    shown = make_pictures.OF_TAXI
+                    make_pictures.take_pictures(window, address, yesterday, pictures, shown)
                     make_pictures.take_dashboard(window, home / "pages/dashboard.html", pictures)
             run(f"rivermark pause {GROUP}")
             wait_until(
                 lambda: is_paused(deployment, instance), reason="the group is paused", interval=1
             )
+        arrived = tmp_path / "alerts.txt"
+        with arrived.open("wb") as file, beside(accounts.replace("8701", port), file.fileno()):
+            run(resume_fraud)
+            wait_until(
+                lambda: "alert: " in arrived.read_text(),
+                PATIENCE,
+                reason="an alert arrives by webhook",
+                interval=1,
+            )
+            if shutil.which("chromedriver"):
+                with closing(make_pictures.Browser()) as window:
+                    shown = make_pictures.OF_FRAUD
+                    make_pictures.take_pictures(window, address, yesterday, pictures, shown)
+            run("rivermark pause fraud")
         addresses = links(deployment)
         assert len(addresses) >= len(TOPOLOGY.streams)
         # The cookie keeps the token of a link.
