@@ -52,7 +52,8 @@ def _of_database() -> Iterator[str]:
     zones = rows[0][-1] if rows else 0
     yield f"zones in the table {ACTIVITY_NOW} of PostgreSQL: {zones}, the busiest"
     for zone, end, starts, ends, _ in rows:
-        yield f"  zone {zone}, quarter of an hour to {end:%Y-%m-%d %H:%M}: {starts} in, {ends} out"
+        hour = f"quarter of an hour to {end:%Y-%m-%d %H:%M}"
+        yield f"  zone {zone}, {hour}: {starts} trips began, {ends} ended"
 
 
 def committed(topic: str) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,9 @@ import pytest
 
 from assets.taxi.ingest import BROKERS, events_of
 from assets.taxi.rides import RIDE_EVENT
+from assets.taxi.serving import TOPIC
 from rivermark.sources import FileSource, KafkaSource
+from simulator.taxi.received import make_winners_topic, received
 from simulator.taxi.topics import send_landed
 from simulator.taxi.training import land_training
 from simulator.taxi.wire import RIDES_FOLDER, landed_lines
@@ -42,3 +44,17 @@ def test_landed_events_are_sent_once_where_the_environment_names_brokers(
         assert message.timestamp()[1] == int(at.timestamp() * 1000)
         partitions.setdefault(ride["ride_id"], set()).add(message.partition())
     assert all(len(own) == 1 for own in partitions.values())
+
+
+def test_the_demo_shows_what_arrived_in_the_topic_of_the_winners(
+    topics: Topics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(BROKERS, topics.brokers)
+    monkeypatch.delenv(TOPIC, raising=False)
+    make_winners_topic()
+    assert received() == [], "none is named"
+    monkeypatch.setenv(TOPIC, "demo.winners")
+    make_winners_topic()
+    make_winners_topic()
+
+    assert received() == [f"messages in the topic demo.winners of {topics.brokers}: 0, the last"]
