@@ -33,7 +33,7 @@ PAGES = {
     "runs": ("/runs", "taxi_events_live", 500),
     "automation": ("/automation", "report_tables", 1040),
     "asset": ("/assets/taxi/hourly_winners?view=overview", "window_start", 1100),
-    "alerts": ("/assets/fraud/guessed_passwords?view=overview", "GrowingDelay", 1240),
+    "alerts": ("/assets/fraud/guessed_passwords?view=overview", "GrowingDelay", 1700),
     "partitions": (
         "/assets/taxi/driver_tips?view=partitions&partition={day}",
         "Latest materialization",
