@@ -16,6 +16,7 @@ from rivermark import Contract, Field, Rule
 from rivermark.ingest.parse.contract_parser import ContractParser
 from rivermark.ingest.parse.problems import PROBLEMS
 from rivermark.ingest.real_time.rows import sound_rows
+from rivermark.runtime.query.real_time import session_of
 from tests.oracles.mutated_messages import SENT, Sent
 from tests.spark.helpers.contract_problems import parsed_on_executors
 
@@ -218,6 +219,21 @@ def test_each_batch_runs_the_code_that_is_compiled_already(spark: SparkSession) 
 
     assert "public Object generate" in code()
     assert code() == code()
+
+
+def test_r02_a_join_of_messages_is_planned_without_writing_out_all_that_its_key_is_made_of(
+    spark: SparkSession,
+) -> None:
+    session = session_of(spark)
+    rows = sound_rows(frame_of(session, [Sent(reading())]), CONTRACT)
+    limits = session.range(3).withColumnRenamed("id", "limit")
+    # Where Spark looks for partitions to prune, this does not end.
+    joined: Any = rows.join(F.broadcast(limits), F.floor("amount") == F.col("limit"))
+
+    plan = str(joined._jdf.queryExecution().optimizedPlan())
+
+    assert "Join" in plan
+    assert plan.count("from_json") <= 4
 
 
 @pytest.mark.parametrize("name", MESSAGES)

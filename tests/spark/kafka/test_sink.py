@@ -29,6 +29,7 @@ from tests.sink_contract import NewTarget, SinkContract, Target
 from tests.spark.helpers.kafka import Stepped, Topics, committed_messages
 from tests.unit.sinks.conftest import NOON, context, fares, of_json, two_days
 from tests.unit.sinks.target_world import World
+from tests.unit.sinks.test_extremes import EVERY, check_objects, written
 
 
 def rides(topics: Topics, topic: str) -> list[int]:
@@ -302,3 +303,13 @@ def test_r10_a_topic_that_is_gone_is_told_by_the_check(topics: Topics, tmp_path:
     gone = world.check()
     assert (gone.passed, gone.severity) == (False, "warning")
     assert f"there is no topic '{topic}'" in gone.observed
+
+
+def test_messages_hold_every_extreme(topics: Topics, tmp_path: Path) -> None:
+    topic = topics.make()
+    where = context(Lake(str(tmp_path)), EVERY)
+    # One text has a million characters, which is about what a broker takes.
+    topics.configure(topic, **{"max.message.bytes": "4000000"})
+    sink = KafkaSink(topic=topic, brokers=topics.brokers, settings={"message.max.bytes": "4000000"})
+    written(sink, where)
+    check_objects([message.value() or b"" for message in committed_messages(topics, topic)])
