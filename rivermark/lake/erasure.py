@@ -7,7 +7,6 @@ that are to be forgotten.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-from rivermark.lake.append.data_file import Tree
+from rivermark.lake.append.data_file import Tree, removal
 from rivermark.lake.append.delta_commit import DeltaCommitter
 from rivermark.lake.append.table_files import files_of
 from rivermark.lake.checkpoint import make_checkpoint
@@ -113,7 +112,7 @@ def erase_rows(
             removes: list[Tree] = []
             adds: list[Tree] = []
             for name in held.live:
-                removes.append(_removed(*sizes[name]))
+                removes.append(removal(*sizes[name], data_change=True))
                 adds += _without(committer, path, name, match)
             version = table.version()
             if committer.replace_files(version, removes, adds, metadata):
@@ -175,15 +174,8 @@ def _without(committer: DeltaCommitter, path: str, name: str, match: Match) -> l
     files = committer.files()
     if files is None:
         raise RivermarkError(f"the table {path} was given features meanwhile; do it again")
-    columns = files.features.columns
-    kept = []
-    for batch in file_batches(path, name, columns.names):
-        rows = pa.Table.from_batches([batch])
-        rows = rows.filter(pc.invert(match(rows)))
-        # A file may be older than a column, or than digits of it.
-        own = pa.schema([field for field in columns if field.name in rows.column_names])
-        kept.append(rows.select(own.names).cast(own))
-    return files.write(pa.concat_tables(kept)) if kept else []
+    kept = files.read(name, lambda rows: rows.filter(pc.invert(match(rows))))
+    return files.write(kept)
 
 
 def _sizes(table: DeltaTable) -> dict[str, tuple[str, int]]:
@@ -191,16 +183,3 @@ def _sizes(table: DeltaTable) -> dict[str, tuple[str, int]]:
     added = pa.table(table.get_add_actions())
     pairs = zip(added["path"].to_pylist(), added["size_bytes"].to_pylist(), strict=True)
     return {unquote(name): (name, size) for name, size in pairs}
-
-
-def _removed(name: str, size: int) -> Tree:
-    return {
-        "remove": {
-            "path": name,
-            "deletionTimestamp": time.time_ns() // 1_000_000,
-            "dataChange": True,
-            "extendedFileMetadata": True,
-            "partitionValues": {},
-            "size": size,
-        }
-    }

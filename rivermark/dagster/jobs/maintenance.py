@@ -26,7 +26,10 @@ class UpkeepConfig(dg.Config):
     tables: list[str] = Field(default=[], description="Names of tables. Empty: all of them.")
     dry_run: bool = Field(default=False, description="Only say what would be done.")
     target_mb: float = Field(
-        default=64, gt=0, le=2**20, description="Files of that many megabytes are large enough."
+        default=32,
+        gt=0,
+        le=2**20,
+        description="Files are joined up to so many megabytes; those of half of it are left alone.",
     )
     events_days: float = Field(
         default=EVENTS_DAYS,

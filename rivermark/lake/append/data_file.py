@@ -76,6 +76,20 @@ def write_data_file(folder: str, rows: pa.Table, skipped_by: list[tuple[str, ...
     }
 
 
+def removal(name: str, size: int, *, data_change: bool) -> Tree:
+    """The action that takes a file out of a table, by its name as the log spells it."""
+    return {
+        "remove": {
+            "path": name,
+            "deletionTimestamp": time.time_ns() // 1_000_000,
+            "dataChange": data_change,
+            "extendedFileMetadata": True,
+            "partitionValues": {},
+            "size": size,
+        }
+    }
+
+
 def rows_of_files(adds: Iterable[Tree]) -> int:
     """The number of rows in data files, by the actions that add them."""
     return sum(json.loads(each["add"]["stats"])["numRecords"] for each in adds)

@@ -131,7 +131,12 @@ class DeltaCommitter:
         return self._commit_files(adds, metadata, known.features)
 
     def replace_files(
-        self, version: int, removes: Sequence[Tree], adds: Sequence[Tree], metadata: Metadata
+        self,
+        version: int,
+        removes: Sequence[Tree],
+        adds: Sequence[Tree],
+        metadata: Metadata,
+        operation: str = "DELETE",
     ) -> bool:
         """Commit files in the place of others, right behind that version.
 
@@ -143,7 +148,7 @@ class DeltaCommitter:
             remove_files(self._path, adds)
             return False
         info = _commit_info(adds, user_metadata(metadata))
-        info["commitInfo"] |= {"operation": "DELETE", "isBlindAppend": False}
+        info["commitInfo"] |= {"operation": operation, "isBlindAppend": False}
         info["commitInfo"] |= {"operationParameters": {}, "operationMetrics": {}}
         made = self._commit([info, *removes, *adds], known.features, behind=version)
         if made is None:

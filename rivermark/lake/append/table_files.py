@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ from deltalake import DeltaTable
 from rivermark.lake.append.data_file import Tree, write_data_file
 from rivermark.lake.append.table_features import TableFeatures, features_of
 from rivermark.lake.append.text_lengths import Lengths, fit_texts, lengths_of
+from rivermark.lake.delta import file_batches
 from rivermark.model.errors import RivermarkError
 
 
@@ -20,6 +22,21 @@ class TableFiles:
     path: str
     features: TableFeatures
     lengths: Lengths
+
+    def read(
+        self, name: str, chosen: Callable[[pa.Table], pa.Table] = lambda rows: rows
+    ) -> pa.Table:
+        """The rows of one of the files, some of them where `chosen` says so.
+
+        Raises TableDamaged where it is missing or damaged.
+        """
+        columns, kept = self.features.columns, []
+        for batch in file_batches(self.path, name, columns.names):
+            rows = chosen(pa.Table.from_batches([batch]))
+            # A file may be older than a column, or than digits of it.
+            own = pa.schema([field for field in columns if field.name in rows.column_names])
+            kept.append(rows.select(own.names).cast(own))
+        return pa.concat_tables(kept or [columns.empty_table()])
 
     def write(self, rows: pa.Table) -> list[Tree]:
         """Write the rows to a new file; returns the action that adds it, nothing of no rows.

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow as pa
+import pytest
 from deltalake import DeltaTable
 
 from rivermark.lake.checkpoint import make_checkpoint
 from rivermark.lake.lake import Lake
 from rivermark.lake.locks import commit_lock, days_lock
 from rivermark.lake.log import CommitLog
+from rivermark.lake.maintenance import compaction
 from rivermark.lake.maintenance.compaction import MANY, compact, join_many
 from rivermark.lake.maintenance.maintain import BUSY
 from rivermark.lake.maintenance.reader_positions import Reader
+from tests.kills import Killer
 from tests.unit.lake.conftest import RIDES, ids, rides
 from tests.unit.lake.maintenance.conftest import Upkeep, write, writer
 
@@ -60,6 +66,72 @@ def test_the_commit_says_that_no_data_changed(lake: Lake) -> None:
     assert changes == [False] * 11
     assert not log.adds_rows(11, 12)
     assert log.adds_rows(10, 11)
+
+
+def sizes(lake: Lake) -> dict[str, int]:
+    """Bytes of each file by its name, in the order in which they were committed."""
+    added = pa.table(DeltaTable(lake.path(RIDES)).get_add_actions()).sort_by("modification_time")
+    return dict(zip(added["path"].to_pylist(), added["size_bytes"].to_pylist(), strict=True))
+
+
+def test_what_was_joined_is_left_alone_and_holds_rows_of_a_short_time(lake: Lake) -> None:
+    write(lake, 0, 39)
+    target = sum([*sizes(lake).values()][:10]) + 1
+    assert compact(lake.path(RIDES), (), "u", target=target) == (40, "")
+    whole = {name for name, size in sizes(lake).items() if size >= target // 2}
+    spans = pa.table(DeltaTable(lake.path(RIDES)).get_add_actions(flatten=True))
+    ends = zip(spans["min.id"].to_pylist(), spans["max.id"].to_pylist(), strict=True)
+    assert sorted(ends) == [(0, 9), (10, 19), (20, 29), (30, 39)]
+
+    write(lake, 40, 49)
+    joined, _ = compact(lake.path(RIDES), (), "u", target=target)
+
+    assert joined == 10 + 4 - len(whole)
+    assert whole <= {*sizes(lake)}
+    assert ids(lake) == list(range(50))
+
+
+def test_a_file_that_is_taken_out_meanwhile_leaves_its_neighbours_as_they_are(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(lake, 0, 19)
+    target = sum([*sizes(lake).values()][:10]) + 1
+
+    @contextmanager
+    def after_another(path: str) -> Iterator[None]:
+        monkeypatch.undo()
+        DeltaTable(path).delete("id = 3")
+        with commit_lock(path):
+            yield
+
+    monkeypatch.setattr(compaction, "commit_lock", after_another)
+
+    assert compact(lake.path(RIDES), (), "u", target=target) == (10, "")
+    assert ids(lake) == [n for n in range(20) if n != 3]
+    assert len(sizes(lake)) == 10
+    # One file of the second ten, none of the first: what was written of these is gone.
+    assert len([*Path(lake.path(RIDES)).glob("*.parquet")]) == 21
+
+
+def test_a_kill_before_any_step_leaves_the_rows_as_they_were(lake: Lake, killer: Killer) -> None:
+    write(lake, 0, 9)
+    for step in ("_join", "commit_lock", "DeltaCommitter.replace_files"):
+        killer.before(f"rivermark.lake.maintenance.compaction.{step}")
+    due = 1
+    while killer.kills(due, lambda: compact(lake.path(RIDES), (), "u")):
+        assert ids(lake) == list(range(10))
+        due += 1
+
+    assert due == 4
+    assert (ids(lake), len(sizes(lake))) == (list(range(10)), 1)
+
+
+def test_a_table_with_a_constraint_is_joined_too(lake: Lake) -> None:
+    write(lake, 0, 9)
+    DeltaTable(lake.path(RIDES)).alter.add_constraint({"known": "id >= 0"})
+
+    assert compact(lake.path(RIDES), (), "u") == (10, "")
+    assert ids(lake) == list(range(10))
 
 
 def test_few_files_are_left_alone(lake: Lake, upkeep: Upkeep) -> None:
