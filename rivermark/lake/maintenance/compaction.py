@@ -106,8 +106,11 @@ def compact(
                 adds += added
             else:
                 remove_files(path, added)
-        if not committer.replace_files(newest.version(), removes, adds, metadata, "OPTIMIZE"):
-            return 0, OTHERS
+        is_done = removes and committer.replace_files(
+            newest.version(), removes, adds, metadata, "OPTIMIZE"
+        )
+    if not is_done:
+        return 0, OTHERS
     return len(removes), ""
 
 
