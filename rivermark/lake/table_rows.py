@@ -246,6 +246,14 @@ class TableRows(ds.FileSystemDataset):  # type: ignore[misc]  # Arrow has no typ
         return known
 
 
+def _read(schema: pa.Schema, file: ds.ParquetFileFragment) -> pa.Table:
+    """The rows of a file; DuckDB, where it asks, tells only the words of the error."""
+    try:
+        return read_as(schema, file.filesystem, file.path)
+    except pa.ArrowException as error:
+        raise type(error)(f"{file.path}: {error}") from error
+
+
 class _Files(ds.FileSystemDataset):  # type: ignore[misc]  # Arrow has no types
     """Some files of a table, of which a filter sees the values as the table has them.
 
@@ -272,7 +280,7 @@ class _Files(ds.FileSystemDataset):  # type: ignore[misc]  # Arrow has no types
         wanted = [*dict.fromkeys((*whole, *(field.name for field in named)))]
         if self.small and wanted:
             schema = pa.schema([self.schema.field(name) for name in wanted])
-            files = (read_as(schema, f.filesystem, f.path) for f in self.get_fragments())
+            files = (_read(schema, file) for file in self.get_fragments())
             # Read here: a process may end while Arrow's threads call Python.
             rows = pa.concat_tables([*files, schema.empty_table()]).combine_chunks()
             return ds.dataset(rows).scanner(columns=columns, filter=filter, **options)

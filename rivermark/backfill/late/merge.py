@@ -126,8 +126,8 @@ def _merge_span(
         table = delta_table(path)
         rows = dataset_of(table)
         with damage_named(rows, late):
-            held = rows.count_rows(filter=own)
-            size = _size(rows, own, held) + _size(late, own, late.count_rows(filter=own))
+            held, added = rows.count_rows(filter=own), late.count_rows(filter=own)
+        size = _size(rows, own, held) + _size(late, own, added)
         if not held:
             start, end = _widened(rows, time, start, end)
         new: DataFrame | pa.Table
@@ -150,7 +150,9 @@ def _merge_span(
 
 def _size(rows: TableRows, own: dataset.Expression, count: int) -> int:
     """Bytes that so many such rows take in their files, by the mean of these: some are wide."""
-    return rows.size(own) * count // max(1, int(rows.near(own).count_rows()))
+    near = rows.near(own)
+    with damage_named(near):
+        return rows.size(own) * count // max(1, int(near.count_rows()))
 
 
 def _both_by_spark(

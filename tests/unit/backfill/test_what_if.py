@@ -72,7 +72,7 @@ def test_a_text_is_a_value_of_the_declared_kind(
 def test_a_text_of_another_kind_is_refused_with_the_declared_value(
     text: str, like: Parameter
 ) -> None:
-    with pytest.raises(RivermarkError, match="it is declared as"):
+    with pytest.raises(RivermarkError, match="the declared value is"):
         parsed("p", text, like)
 
 
@@ -101,7 +101,7 @@ def test_n069_a_value_out_of_range_is_refused_with_the_parameter_and_its_bounds(
     with pytest.raises(RivermarkError, match=r"^parameter limit: ") as refused:
         parsed("limit", text, like)
     assert bounds in str(refused.value)
-    assert "it is declared as" in str(refused.value)
+    assert "the declared value is" in str(refused.value)
     assert "\n" not in str(refused.value)
 
 

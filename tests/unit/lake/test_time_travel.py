@@ -98,7 +98,7 @@ def test_b052_a_version_whose_files_are_gone_is_refused_before_anything_is_read(
     with pytest.raises(VersionNotAvailable) as refused:
         resolve_version(lake, RIDES, 2)
     assert "version 2 of table 'test/rides' is not available" in str(refused.value)
-    assert "the earliest is 3" in str(refused.value)
+    assert "the oldest is 3" in str(refused.value)
     assert [resolve_version(lake, RIDES, v) for v in (3, 4)] == [3, 4]
 
 

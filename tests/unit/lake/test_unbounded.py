@@ -61,7 +61,11 @@ def test_files_that_are_joined_stay_without_bounds(tmp_path: Path) -> None:
     table_of(tmp_path, *files)
 
     assert compact(str(tmp_path), [], "run")[0] == 9
-    assert bounded(tmp_path) == [False, False]
-    rows = dataset_of(DeltaTable(str(tmp_path))).to_table()
-    assert sorted(rows["id"].to_pylist()) == [*range(9)]
+    (joined,) = pa.table(DeltaTable(str(tmp_path)).get_add_actions(flatten=True)).to_pylist()
+    assert {joined[f"{end}.{name}"] for end in ("min", "max") for name in ("id", "v")} == {None}
+    for rows in (
+        dataset_of(DeltaTable(str(tmp_path))),
+        DeltaTable(str(tmp_path)).to_pyarrow_dataset(),
+    ):
+        assert sorted(rows.to_table()["id"].to_pylist()) == [*range(9)]
     assert compact(str(tmp_path), [], "run")[0] == 0

@@ -266,7 +266,7 @@ def test_a_key_leads_to_no_other_path_of_the_service() -> None:
         keys = ["..", ".", "", "../admin", "a?b=c#d", "x\r\nHost: other"]
         rows = enriched(step(campaigns(service.url)), clicks(*keys))
         assert [row[STATUS] for row in rows] == ["failed"] * 3 + ["found"] * 3
-        assert rows[0][ERROR] == "ad_id='..' is no part of a URL"
+        assert rows[0][ERROR] == "ad_id='..' cannot be part of a URL"
         assert sorted(request.path for request in service.requests) == [
             "/ads/..%2Fadmin",
             "/ads/a%3Fb%3Dc%23d",

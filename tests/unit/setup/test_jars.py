@@ -82,7 +82,7 @@ def test_a_jar_that_the_lock_does_not_know_is_removed(repository: Repository, ke
 
 
 def test_an_unknown_set_is_refused_with_the_known_ones(repository: Repository) -> None:
-    with pytest.raises(Problem, match="no set of JARs named 'kafak'; known are: delta"):
+    with pytest.raises(Problem, match="there is no set of JARs named 'kafak'; choose one of delta"):
         jars.fetch("kafak")
 
 

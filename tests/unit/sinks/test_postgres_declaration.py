@@ -55,7 +55,7 @@ def test_what_is_shown_of_a_sink_names_no_secret(monkeypatch: pytest.MonkeyPatch
 
 
 def test_tables_that_cannot_be_written_are_refused() -> None:
-    with pytest.raises(DeclarationError, match="no column of it"):
+    with pytest.raises(DeclarationError, match="not a column of it"):
         PostgresUpsert(table="fares", version="moment").check(FARES)
     with pytest.raises(DeclarationError, match="at most 38 bytes"):
         PostgresAppend(table="f" * 39)
