@@ -48,7 +48,7 @@ def altered(stream: Stream, changes: Mapping[str, str]) -> Stream:
         elif name in values:
             values[name] = parsed(name, text, stream.parameters[name])
         else:
-            raise WrongUse(f"'{stream.name}' has no parameter {name!r}: {_choices(stream)}")
+            raise WrongUse(f"'{stream.name}' has no parameter {name!r}: give {_choices(stream)}")
     if BUILD in changes:
         # Other code need not take what the declared build takes, but what is tried with it.
         for name in changes:
@@ -78,5 +78,6 @@ def build_named(stream: Stream, text: str) -> Any:
 
 def _choices(stream: Stream) -> str:
     known = [f"{name}={shown(value)}" for name, value in stream.parameters.items()]
-    declared = f"its parameters ({', '.join(known)})" if known else "it declares none"
-    return f"{declared}, or build=MODULE:FUNCTION for other code"
+    if not known:
+        return "build=MODULE:FUNCTION for other code, since it declares no parameters"
+    return f"its parameters ({', '.join(known)}), or build=MODULE:FUNCTION for other code"

@@ -93,7 +93,10 @@ def test_an_open_day_fails_with_what_to_do(
     ("config", "told"),
     [
         ({"first": ""}, "no day was given"),
-        ({"way": "what_if"}, "nothing was changed"),
+        (
+            {"way": "what_if"},
+            "nothing to compare: give build=MODULE:FUNCTION for other code, since",
+        ),
         ({"way": "what_if", "what_if": {"limit": "3"}}, "has no parameter 'limit'"),
         ({"way": "what_if", "what_if": {"build": "os:system"}}, "expected a function of"),
         ({"way": "undo", "undo": "nobody", "first": ""}, "was never reprocessed as"),

@@ -31,7 +31,7 @@ EPOCH = re.compile(r"\bdate(?:time)?\(1970")
 """A definition of when time begins: `model/time.py` has it."""
 
 LIMITS = {
-    "lines": 78_787,
+    "lines": 78_788,
     "modules": 625,
     "modules above 300 lines": 8,
     "lines that the admission function imports": 5_821,
