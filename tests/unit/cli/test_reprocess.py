@@ -134,7 +134,7 @@ def test_the_report_is_json_for_machines(rivermark: Run, orders: list[Order]) ->
         ((*ASK, "--list"), "give only streams and --json with it"),
         ((*ASK[:3], "0001-01-01"), "day 0001-01-01 is out of range"),
         ((*ASK, "--what-if", "limit"), "expected NAME=VALUE"),
-        ((*ASK, "--what-if", "limit=3"), "it declares none"),
+        ((*ASK, "--what-if", "limit=3"), "it declares no parameters"),
         ((*ASK, "--what-if", "limit=3", "--what-if", "limit=4"), "a name occurs twice"),
         ((*ASK, "--what-if", "build=os:system"), "expected a function of 'tests'"),
         ((*ASK, "--as-of", "yesterday"), "expected a version"),
