@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # What the site of docs/ is built with, apart from .venv: the packages of docs.lock in
 # .cache/docs-venv, and two scripts of the browser from npm's registry. Does nothing while the lock
-# is the one installed last. Without npm diagrams are shown as text, and say so.
+# is the one installed last, and it works. Without npm diagrams are shown as text, and say so.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 venv=.cache/docs-venv
-if ! cmp -s docs.lock "$venv/installed.lock"; then
+# Where the folder was moved, the programs in it name the Python of another place.
+if ! cmp -s docs.lock "$venv/installed.lock" || ! "$venv/bin/mkdocs" --version >/dev/null 2>&1; then
     echo "Installing the packages of docs.lock (once; a quarter of a minute)"
     if command -v uv >/dev/null; then
         uv venv --quiet --clear --python .venv/bin/python "$venv"
