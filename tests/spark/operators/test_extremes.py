@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -84,7 +85,7 @@ BUILDS: Final[dict[str, tuple[Build, int]]] = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file of the extremes, all within a minute, and one of a row that closes their windows."""
+    """A file of the extremes, all within a minute, and two of rows that close their windows."""
     made = tmp_path_factory.mktemp("extremes")
     # A group's zero has no sign.
     sent = pa.Table.from_pylist(unsigned(rows().to_pylist()), rows().schema)
@@ -95,11 +96,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     timed = timed.append_column("_file", pa.array(["0"] * sent.num_rows))
     timed = timed.append_column("_row", pa.array(range(sent.num_rows), pa.int64()))
     pyarrow.parquet.write_table(timed, made / "0.parquet")
-    closing = pa.Table.from_pylist(
-        [{"id": -1, "time": NOON + 99 * HOUR, "_ingest_batch": 1, "_file": "1", "_row": 0}],
-        timed.schema,
-    )
-    pyarrow.parquet.write_table(closing, made / "1.parquet")
+    # The second one makes a batch behind the watermark of the first: where a session that others
+    # use is told to make none without data, nothing else does.
+    for n in (1, 2):
+        row = {"id": -1, "time": NOON + n * 99 * HOUR, "_ingest_batch": n, "_file": str(n)}
+        closing = pa.Table.from_pylist([{**row, "_row": 0}], timed.schema)
+        pyarrow.parquet.write_table(closing, made / f"{n}.parquet")
+    for n in range(3):
+        # Files are read in the order of these times.
+        os.utime(made / f"{n}.parquet", (1_700_000_000 + n, 1_700_000_000 + n))
     return made
 
 
