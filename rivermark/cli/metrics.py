@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib.resources import files
 from importlib.util import find_spec
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
@@ -13,8 +13,7 @@ from rivermark.cli.arguments import Groups, Home, Json, Streams
 from rivermark.cli.console import err, plain, print_json
 from rivermark.cli.deployment import selected, settings_for, topology
 from rivermark.model.errors import RivermarkError, WrongUse
-
-LOOPBACK: Final = "127.0.0.1"
+from rivermark.monitor.local_server import LOOPBACK
 
 
 def metrics(

@@ -15,8 +15,8 @@ from rivermark.dagster.ui.record import Record, RecordFile
 from rivermark.dagster.ui.services import DOCUMENTS, PAGE, code_location, is_free
 from rivermark.dagster.ui.supervisor import ServiceSupervisor
 from rivermark.model.errors import RivermarkError
-from rivermark.monitor.dashboard.document_server import LOOPBACK
 from rivermark.monitor.dashboard.page_links import make_token
+from rivermark.monitor.local_server import LOOPBACK
 from rivermark.runtime.restart.notification import Receivers
 from rivermark.runtime.supervision.heartbeat import ENDED, HeartbeatStore, host_alive
 from rivermark.runtime.supervision.live_process import on_interrupt

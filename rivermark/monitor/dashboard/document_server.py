@@ -20,17 +20,16 @@ import time
 from email.utils import formatdate
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import IO, Final
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from rivermark.monitor.dashboard.page_links import FOLDERS, TOKEN, make_token
 from rivermark.monitor.dashboard.refresh import DRAWN
+from rivermark.monitor.local_server import LOOPBACK, LocalHandler, LocalServer
 from rivermark.runtime.supervision.live_process import on_interrupt
 from rivermark.settings import Settings
 
-LOOPBACK: Final = "127.0.0.1"
 COOKIE: Final = "rivermark_pages"
 FIRST_PAGE: Final = "/pages/dashboard.html"
 PROBLEM: Final = "Rivermark-Problem"
@@ -106,15 +105,14 @@ def _last_line(stderr: IO[bytes]) -> str:
     return "".join(c if c.isascii() and c.isprintable() else "?" for c in text)[:300]
 
 
-class DocumentServer(ThreadingHTTPServer):
+class DocumentServer(LocalServer):
     """Serves a home's pages on the loopback address."""
 
     def __init__(self, settings: Settings, port: int, drawing: LivePage | None = None) -> None:
         self.home, self.drawing = settings.home, drawing
         self.token = make_token(settings)
-        super().__init__((LOOPBACK, port), Handler)
-        own = (f"{LOOPBACK}:{self.server_port}", f"localhost:{self.server_port}")
-        self.hosts = {*own, urlsplit(settings.pages_url).netloc}
+        super().__init__(LOOPBACK, port, Handler)
+        self.hosts = {*(self.hosts or ()), urlsplit(settings.pages_url).netloc}
 
     def file_of(self, path: str) -> Path | None:
         """The file that an address means, if it is one of the served folders'.
@@ -134,21 +132,17 @@ class DocumentServer(ThreadingHTTPServer):
         return file if inside_root and file.is_file() else None
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(LocalHandler):
     """One request: GET or HEAD of a page."""
 
     server: DocumentServer
-    timeout = 30
-    server_version = "rivermark"
-    sys_version = ""
+    headers_of_all = HEADERS
 
-    def do_GET(self) -> None:
+    def respond(self) -> None:
         """Send a page, or the address without the token once a cookie keeps it."""
         address = urlsplit(self.path)
         path = unquote(address.path)
-        if self.headers.get("Host") not in self.server.hosts:
-            self._refuse(HTTPStatus.MISDIRECTED_REQUEST, "this server has another name")
-        elif tokens := parse_qs(address.query).get(TOKEN):
+        if tokens := parse_qs(address.query).get(TOKEN):
             self._keep(tokens[0], path)
         elif not self._is_token(self._cookie()):
             self._refuse(HTTPStatus.FORBIDDEN, NO_TOKEN)
@@ -158,12 +152,7 @@ class Handler(BaseHTTPRequestHandler):
             self._refuse(HTTPStatus.NOT_FOUND, NO_PAGE)
         else:
             kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
-            self._send(HTTPStatus.OK, kind, file.read_bytes(), self._state_of(file))
-
-    do_HEAD = do_GET  # noqa: N815 - names of the base class
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing: addresses carry the token."""
+            self.send(HTTPStatus.OK, file.read_bytes(), kind, self._state_of(file))
 
     def _keep(self, token: str, path: str) -> None:
         if self._is_token(token):
@@ -193,21 +182,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def _redirect(self, to: str, cookie: str | None = None) -> None:
         headers = {"Location": to} | ({"Set-Cookie": cookie} if cookie else {})
-        self._send(HTTPStatus.SEE_OTHER, "text/plain; charset=utf-8", b"", headers)
+        self.send(HTTPStatus.SEE_OTHER, b"", headers=headers)
 
     def _refuse(self, status: HTTPStatus, why: str) -> None:
-        self._send(status, "text/plain; charset=utf-8", f"{why}\n".encode())
-
-    def _send(
-        self, status: HTTPStatus, kind: str, body: bytes, headers: dict[str, str] | None = None
-    ) -> None:
-        self.send_response(status)
-        sizes = {"Content-Type": kind, "Content-Length": str(len(body))}
-        for name, value in {**HEADERS, **sizes, **(headers or {})}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
+        self.send(status, f"{why}\n".encode())
 
 
 def main(settings: Settings | None = None) -> int:

@@ -52,18 +52,18 @@ class DeploymentMetrics:
         """The same, as names, labels and values."""
         return [sample for family in self._registry.collect() for sample in family.samples]
 
-    def dead(self) -> list[str]:
-        """A sentence for each stream that should run and does not."""
-        now, sentences = datetime.now(UTC), []
+    def dead(self) -> dict[str, str]:
+        """The streams that should run and do not, and what is seen of each."""
+        now, seen = datetime.now(UTC), dict[str, str]()
         for stream in self._streams:
             try:
                 result = alive(self._settings, stream, now)
             except RivermarkError as problem:
-                sentences.append(f"{stream.name}: {problem}")
+                seen[stream.name] = str(problem)
                 continue
             if not result.passed:
-                sentences.append(f"{stream.name}: {result.observed}")
-        return sentences
+                seen[stream.name] = result.observed
+        return seen
 
     def _now(self) -> Iterator[Metric]:
         """Values as of now; a part that cannot be read does not hide the others."""
@@ -111,7 +111,7 @@ class DeploymentMetrics:
         failures = GaugeMetricFamily(
             "rivermark_failures", "Failures in a row, without a finished batch.", labels=labels
         )
-        dead = {sentence.partition(":")[0] for sentence in self.dead()}
+        dead = self.dead()
         desired = DesiredStore(self._settings.state)
         beats = HeartbeatStore(self._settings.state).latest()
         for stream in self._streams:
