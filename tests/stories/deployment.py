@@ -200,13 +200,7 @@ class Deployment:
 
     def ask(self, query: str, **variables: str) -> Any:
         """What Dagster's page returns for a GraphQL query."""
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{self.port}/graphql",
-            json.dumps({"query": query, "variables": variables}).encode(),
-            {"Content-Type": "application/json"},
-        )
-        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
-            return json.load(answer)["data"]
+        return graphql(self.port, query, **variables)
 
     def stop(self) -> None:
         """End whoever supervises the page now, and all that is left behind."""
@@ -264,6 +258,17 @@ def command_line(process: psutil.Process) -> list[str]:
         return list(process.cmdline())
     except psutil.Error:
         return []
+
+
+def graphql(port: int, query: str, **variables: Any) -> Any:
+    """What Dagster's page at a port returns for a GraphQL query."""
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/graphql",
+        json.dumps({"query": query, "variables": variables}).encode(),
+        {"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+        return json.load(answer)["data"]
 
 
 def free_port() -> int:

@@ -11,7 +11,6 @@ import shutil
 import signal
 import subprocess
 import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +22,7 @@ import pytest
 from rivermark.runtime.supervision.heartbeat import HeartbeatStore
 from rivermark.settings import Settings
 from rivermark.testing import wait_until
-from tests.stories.deployment import free_port
+from tests.stories.deployment import free_port, graphql
 from tests.stories.fresh_environment import FreshEnvironment
 
 pytestmark = [pytest.mark.story, pytest.mark.slow]
@@ -85,13 +84,7 @@ class Project:
 
     def ask(self, query: str, **variables: Any) -> Any:
         """What the page answers to GraphQL."""
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{self.port}/graphql",
-            json.dumps({"query": query, "variables": variables}).encode(),
-            {"Content-Type": "application/json"},
-        )
-        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
-            return json.load(answer)["data"]
+        return graphql(self.port, query, **variables)
 
     def answers(self) -> bool:
         """True once the page serves."""

@@ -6,40 +6,21 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import Any
 
 import pytest
 
 from rivermark.connect.notices import NotDelivered, check_address, deliver, described
 from rivermark.model.errors import RivermarkError
+from tests.web_service import WebService, serving
 
 REFUSED = r"is none of https://|names no sender|does not belong"
 
 
-class Web(BaseHTTPRequestHandler):
-    """Keeps what it gets; the path says with which status it answers."""
-
-    taken: list[Any]
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.taken.append(json.loads(body))
-        self.send_response(int(self.path[1:4]))
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
 @pytest.fixture
-def web() -> Iterator[tuple[str, list[Any]]]:
-    taken: list[Any] = []
-    server = HTTPServer(("127.0.0.1", 0), type("Own", (Web,), {"taken": taken}))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"127.0.0.1:{server.server_port}", taken
-    server.shutdown()
-    server.server_close()
+def web() -> Iterator[WebService]:
+    """A service of which the path says with which status it answers."""
+    with serving(lambda request: (int(request.path[1:4]), {})) as service:
+        yield service
 
 
 @pytest.fixture
@@ -75,27 +56,24 @@ def mail() -> Iterator[tuple[int, list[str]]]:
     listening.close()
 
 
-def test_a_service_gets_the_cause_its_status_and_the_message(web: tuple[str, list[Any]]) -> None:
-    host, taken = web
-    deliver(f"http://{host}/200", "given_up:taxi", "it is given up", over=False)
-    deliver(f"http://{host}/204", "given_up:taxi", "it is given up", over=True)
+def test_a_service_gets_the_cause_its_status_and_the_message(web: WebService) -> None:
+    deliver(f"{web.url}/200", "given_up:taxi", "it is given up", over=False)
+    deliver(f"{web.url}/204", "given_up:taxi", "it is given up", over=True)
 
-    assert taken == [
+    assert [json.loads(request.body) for request in web.requests] == [
         {"cause": "given_up:taxi", "status": "open", "message": "it is given up"},
         {"cause": "given_up:taxi", "status": "over", "message": "it is given up"},
     ]
 
 
 @pytest.mark.parametrize("status", [302, 404, 429, 503])
-def test_an_answer_that_is_none_is_told_without_the_address(
-    web: tuple[str, list[Any]], status: int
-) -> None:
+def test_an_answer_that_is_none_is_told_without_the_address(web: WebService, status: int) -> None:
     with pytest.raises(NotDelivered, match=f"http at 127.0.0.1 answered {status}") as refused:
-        deliver(f"http://{web[0]}/{status}?token=secret", "cause", "message", over=False)
+        deliver(f"{web.url}/{status}?token=secret", "cause", "message", over=False)
     assert "secret" not in str(refused.value)
 
 
-def test_a_message_is_no_markup_of_a_chat(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_is_no_markup_of_a_chat() -> None:
     from rivermark.connect import notices
 
     slack = notices._document("slack+https", "c", "<!channel> & <x|y>", over=False)
