@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import sys
 import tempfile
 from pathlib import Path
@@ -44,7 +43,9 @@ def admit(home: Path, cores: int) -> None:
     before = meter.sample().cpu
     run_bounded(spark, settings, TOPOLOGY, [TRIP_RECORDS], run_id="bench")
     cost = meter.stop()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    # The high-water mark since exec: `ru_maxrss` begins with that of the process that forked.
+    status = Path("/proc/self/status").read_text()
+    peak = int(next(line for line in status.splitlines() if "VmHWM" in line).split()[1]) / 1000
     figures = {"cpu": cost.cpu - before, "wall": cost.wall, "driver_mb": round(peak)}
     sys.stdout.write(json.dumps(figures) + "\n")
 

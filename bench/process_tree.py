@@ -47,11 +47,13 @@ class TreeMeter:
     """Samples a process tree every 100 ms from a thread; read `cost` at any time.
 
     CPU of children that ended is kept from their last sample. A process younger than half a second
-    is not counted in memory: just forked, it still shows its parent's pages.
+    is not counted in memory: just forked, it still shows its parent's pages. Without `with_root`
+    only what is below the root counts.
     """
 
     root: psutil.Process
     kind_of: Callable[[psutil.Process], str] | None = None
+    with_root: bool = True
     cost: Cost = field(default_factory=Cost)
     _cpu: dict[int, float] = field(default_factory=dict)
     _before: float = 0.0
@@ -73,8 +75,7 @@ class TreeMeter:
         rss = 0
         try:
             tree = self.root.children(recursive=True)
-            # The measuring process itself is never what is measured.
-            tree += [self.root] if self.root.pid != os.getpid() else []
+            tree += [self.root] if self.with_root else []
         except psutil.Error:
             tree = []
         for process in tree:
@@ -116,7 +117,7 @@ def run_measured(
     """
     with log.open("a") as errors:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
-        meter = TreeMeter(tree or psutil.Process(process.pid), kind_of)
+        meter = TreeMeter(tree or psutil.Process(process.pid), kind_of, with_root=tree is None)
         assert process.stdout is not None
         printed = [json.loads(line) for line in process.stdout if line.startswith("{")]
         code = process.wait()
