@@ -40,10 +40,12 @@ LANDED_AT: Final = "landed_at"
 """The field that stands for the event time of a lookup whose records have no time."""
 FIRST_WATERMARK: Final = EPOCH
 """Where Spark's watermarks begin: what is older is late in each window."""
+INGEST_BATCH: Final = "_ingest_batch"
+"""The column of admitted rows that says in which order they came; within a batch, files keep it."""
 META: Final = (
     StructField("_file", StringType(), True),
     StructField("_row", LongType(), True),
-    StructField("_ingest_batch", LongType(), True),
+    StructField(INGEST_BATCH, LongType(), True),
     StructField("_ingested_at", TimestampType(), True),
 )
 """Where a row came from: split (file) and place in it (line, from 1), the planned batch, and when

@@ -31,10 +31,10 @@ EPOCH = re.compile(r"\bdate(?:time)?\(1970")
 """A definition of when time begins: `model/time.py` has it."""
 
 LIMITS = {
-    "lines": 78_811,
+    "lines": 78_834,
     "modules": 626,
     "modules above 300 lines": 8,
-    "lines that the admission function imports": 5_821,
+    "lines that the admission function imports": 5_823,
     "private names of Spark": 47,
     "docstrings that begin with a clause": 0,
     "modules that define the epoch": 1,

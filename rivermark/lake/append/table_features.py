@@ -73,21 +73,26 @@ def features_for(columns: pa.Schema) -> TableFeatures:
 def features_of(metadata: Mapping[str, Any], protocol: Mapping[str, Any]) -> TableFeatures | None:
     """The shape by the log's own metadata; None for a table that asks for more than columns.
 
-    That are partitions, columns that must not be null or have rules of their own, statistics by
-    name, and every feature of the protocol above writer version 2.
+    That are partitions, columns that must not be null or have rules of their own, statistics of
+    columns that it lacks, and every feature of the protocol above writer version 2.
     """
     configured: Mapping[str, str] = metadata["configuration"]
     fields = json.loads(metadata["schemaString"])["fields"]
     plain = protocol["minReaderVersion"] == 1 and protocol["minWriterVersion"] <= WRITER
-    named = "delta.dataSkippingStatsColumns" in configured
-    if not plain or named or metadata["partitionColumns"] or any(map(_asks, fields)):
+    if not plain or metadata["partitionColumns"] or any(map(_asks, fields)):
         return None
     columns = pa.schema(Schema.from_json(metadata["schemaString"]).to_arrow())
     indexed = int(configured.get("delta.dataSkippingNumIndexedCols", INDEXED))
     paths = list(leaves(columns))
+    skipped_by = paths if indexed < 0 else paths[:indexed]
+    if named := configured.get("delta.dataSkippingStatsColumns"):
+        names = named.split(",")
+        if not set(names) <= set(columns.names):
+            return None
+        skipped_by = [path for path in paths if path[0] in names]
     return TableFeatures(
         columns=columns,
-        skipped_by=paths if indexed < 0 else paths[:indexed],
+        skipped_by=skipped_by,
         checkpoint_each=int(configured.get("delta.checkpointInterval", CHECKPOINT_EACH)),
     )
 

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, DecimalType, LongType, StructField, StructType
 
+from rivermark.model.contract import INGEST_BATCH
 from rivermark.model.errors import DeclarationError
 from rivermark.process.api.declaration import InputSpec
 from rivermark.process.api.inputs import Arrivals, key_getter
@@ -31,8 +32,6 @@ from rivermark.process.spark.wire import (
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-ARRIVAL: Final = "_ingest_batch"
-"""The column of admitted rows that says in which order they came; within a batch, files keep it."""
 BUCKET: Final = "_bucket"
 ORDER: Final = "_order"
 
@@ -173,7 +172,7 @@ def reader_for(
         fields.append(field)
         converters.append(fit[1])
         wire.append(StructField(field.name, fit[0]))
-    ordered = ARRIVAL in available or isinstance(spec.time, str)
+    ordered = INGEST_BATCH in available or isinstance(spec.time, str)
     if ordered:
         wire.append(StructField(ORDER, LongType()))
     names = [each.name for each in fields]
@@ -214,8 +213,8 @@ def travelling(reader: InputReader, rows: DataFrame, buckets: int) -> DataFrame:
     read = {f.name: reading(f.name, f, available[f.name]) for f in reader.fields}
     columns: list[Column] = list(read.values())
     spec = reader.spec
-    if ARRIVAL in available:
-        columns.append(F.col(ARRIVAL).cast("bigint").alias(ORDER))
+    if INGEST_BATCH in available:
+        columns.append(F.col(INGEST_BATCH).cast("bigint").alias(ORDER))
     elif isinstance(spec.time, str):
         columns.append(read[spec.time].alias(ORDER))
     if reader.bucketed:

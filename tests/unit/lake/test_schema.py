@@ -19,6 +19,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from rivermark.lake.append.delta_commit import DeltaCommitter
 from rivermark.lake.arrow_types import arrow_schema
 from rivermark.lake.lake import Lake
 from rivermark.lake.schema import create_table
@@ -122,3 +123,18 @@ def test_m015_a_column_of_another_tool_is_named_as_one(lake: Lake) -> None:
 
     with pytest.raises(TableSchemaMismatch, match=r"remark: .*added by another tool"):
         create_table(lake, table(("fare", MONEY)))
+
+
+def test_a_wide_table_is_skipped_by_the_ingest_batch_too(lake: Lake) -> None:
+    wide = [(f"column_{n}", TEXT) for n in range(15)]
+    declared = table(*wide, ("_ingest_batch", LongType()))
+    create_table(lake, declared)
+    path = lake.path(declared)
+    for batch in range(3):
+        rows = pa.table({"column_14": ["x"], "_ingest_batch": pa.array([batch], pa.int64())})
+        assert DeltaCommitter(path).append(rows, {})
+
+    files = pa.table(DeltaTable(path).get_add_actions(flatten=True))
+    assert sorted(files["min._ingest_batch"].to_pylist()) == [0, 1, 2]
+    assert "min.column_11" in files.column_names
+    assert "min.column_12" not in files.column_names

@@ -171,7 +171,7 @@ def test_a_table_that_asks_more_is_left_to_delta_rs(tmp_path: Path) -> None:
         "not_null": {"data": pa.table({"id": [1]}, schema=required)},
         "changes_kept": {"data": one, "configuration": {"delta.enableChangeDataFeed": "true"}},
         "no_zone": {"data": naive},
-        "named": {"data": one, "configuration": {"delta.dataSkippingStatsColumns": "id"}},
+        "named": {"data": one, "configuration": {"delta.dataSkippingStatsColumns": "id,gone"}},
     }
     for name, asked in tables.items():
         place = str(tmp_path / name)
