@@ -31,8 +31,8 @@ EPOCH = re.compile(r"\bdate(?:time)?\(1970")
 """A definition of when time begins: `model/time.py` has it."""
 
 LIMITS = {
-    "lines": 78_834,
-    "modules": 626,
+    "lines": 79_030,
+    "modules": 628,
     "modules above 300 lines": 8,
     "lines that the admission function imports": 5_823,
     "private names of Spark": 47,

@@ -30,8 +30,10 @@ def read_by_stream(stream: AnyStream) -> tuple[Table, ...]:
     return (*(table_of(read) for read in reads), *([] if replays is None else [replays]))
 
 
-def position(lake: Lake, stream: AnyStream, table_id: str) -> Reader | None:
-    """The stream's place in a table, as the last finished batch of its checkpoint tells it.
+def position(
+    lake: Lake, stream: AnyStream, table_id: str, batch: int | None = None
+) -> Reader | None:
+    """The stream's place in a table, as that finished batch, or the last, of its checkpoint tells.
 
     A batch that was planned and not finished is read again after a restart: what it needs is
     counted as unread. Of the last finished batch Spark asks each source once more, from the place
@@ -47,7 +49,7 @@ def position(lake: Lake, stream: AnyStream, table_id: str) -> Reader | None:
         offsets = _offsets(store, f"{path}/offsets/{batch}")
         return [place for place in offsets if place["reservoirId"] == table_id]
 
-    done = newest_entry(store, f"{path}/commits")
+    done = newest_entry(store, f"{path}/commits") if batch is None else batch
     if done is None:
         if newest_entry(store, f"{path}/offsets") is None:
             return None
