@@ -30,9 +30,10 @@ from assets.taxi.ingest import FARE_EVENTS, FIRST_DAY, RIDE_EVENTS
 from bench.figures import load, options_of, report
 from bench.process_tree import run_measured
 from rivermark.backfill.maintenance import upkeep
-from rivermark.backfill.registry import Record, new_id, register
+from rivermark.backfill.registry import Record, register
 from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.lake.append.data_file import write_data_file
+from rivermark.lake.archive import new_id
 from rivermark.lake.commit_metadata import commit_properties
 from rivermark.lake.schema import create_table
 from rivermark.lake.system_tables import rows_of

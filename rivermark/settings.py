@@ -163,6 +163,17 @@ class Settings(BaseSettings):
     progress_days: Days = Field(
         default=30, description="Time for which `ops/stream_progress` keeps a row."
     )
+    savepoints_kept: int = Field(
+        default=5,
+        ge=1,
+        description="Savepoints of each stream that upkeep keeps, the newest ones; and those that "
+        "a fork stands on.",
+    )
+    savepoint_days: Days = Field(
+        default=14,
+        description="Time for which upkeep keeps a savepoint. So long the inputs of its stream "
+        "keep what it has not read.",
+    )
     durable: bool = Field(
         default=True,
         description="Sync each commit to the disk. Without it, a power failure may take the "

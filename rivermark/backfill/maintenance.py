@@ -18,6 +18,8 @@ from rivermark.model.table import Table
 from rivermark.model.topology import Topology
 from rivermark.runtime.checkpoint.dead_letters import replayed_into
 from rivermark.runtime.checkpoint.readers import readers_of
+from rivermark.runtime.savepoint.fork import stands_on, with_forks
+from rivermark.runtime.savepoint.store import beyond_the_rule, remove, savepoint_readers
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
 from rivermark.runtime.supervision.reset import tables_of
 from rivermark.settings import Settings
@@ -56,8 +58,15 @@ def upkeep(
     Streams may run meanwhile. A table that cannot be looked after has the reason in `failed`, and
     the others are. Raises UnknownStream for a name that no table has.
     """
-    tables = kept_tables(topology)
     lake, now = settings.lake(), now or datetime.now(UTC)
+    topology = with_forks(lake, topology)
+    tables = kept_tables(topology)
+    goes = {} if names else _beyond_the_rule(settings, topology, now)
+    if not dry_run:
+        for stream, ids in goes.items():
+            for each in ids:
+                remove(lake, stream, each)
+    written = {stream.tables[0].name: stream.name for stream in topology.streams}
     done: list[MaintenanceResult] = []
     for table in chosen(tables, names):
         if not lake.exists(table):
@@ -70,7 +79,10 @@ def upkeep(
                 table,
                 now=now,
                 run_id=run_id,
-                readers=readers_of(lake, topology, table),
+                readers=[
+                    *readers_of(lake, topology, table),
+                    *savepoint_readers(lake, topology, table),
+                ],
                 computed_with=writer.tables[0] if writer is not None else None,
                 old_rows=OldRows("started_at", since, "stream")
                 if table.name == STREAM_PROGRESS.name
@@ -82,10 +94,23 @@ def upkeep(
             LOG.warning("table '%s' could not be looked after", table.name, exc_info=True)
             reason = str(error).partition("\n")[0] or type(error).__name__
             kept = MaintenanceResult(table.name, dry_run, failed=reason)
+        if old := goes.get(written.get(table.name, "")):
+            gone = "would be" if dry_run else "were"
+            kept.notes.append(f"savepoints {', '.join(old)} {gone} removed: no rule keeps them")
         done.append(kept)
         if on_done is not None:
             on_done(kept)
     return done
+
+
+def _beyond_the_rule(settings: Settings, topology: Topology, now: datetime) -> dict[str, list[str]]:
+    """The savepoints that go, by stream."""
+    in_use = stands_on(settings.lake())
+    return {
+        stream.name: ids
+        for stream in topology.streams
+        if (ids := beyond_the_rule(settings, stream.name, in_use, now))
+    }
 
 
 def chosen(tables: dict[str, Table], names: Collection[str]) -> Sequence[Table]:

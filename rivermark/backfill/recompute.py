@@ -18,9 +18,10 @@ from rivermark.backfill.publish import (
     effects_on_sinks,
     publish_days,
 )
-from rivermark.backfill.registry import Kind, account, new_id, register
+from rivermark.backfill.registry import Kind, account, register
 from rivermark.backfill.result import Reprocessing, TableOutcome
 from rivermark.backfill.staging import Staged, keep_rehearsed, rehearsal_path, remove_old, staged
+from rivermark.lake.archive import new_id
 from rivermark.lake.day_predicates import condition, in_days
 from rivermark.lake.delta import delta_table
 from rivermark.lake.locks import days_lock

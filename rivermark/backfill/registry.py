@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, date, datetime
@@ -63,12 +62,6 @@ class Record:
     run_id: str
     by: str = ""
     because: str | None = None
-
-
-def new_id(now: datetime | None = None) -> str:
-    """An id that sorts by time, such as `20260702-141500-3f2a`."""
-    moment = (now or datetime.now(UTC)).astimezone(UTC)
-    return f"{moment:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
 def account() -> str:

@@ -21,9 +21,10 @@ from rivermark.backfill.publish import (
     version_of,
 )
 from rivermark.backfill.recompute import tell_lineage
-from rivermark.backfill.registry import account, new_id, newest_records, register
+from rivermark.backfill.registry import account, newest_records, register
 from rivermark.backfill.result import Reprocessing, TableOutcome
 from rivermark.backfill.staging import ordered_rows
+from rivermark.lake.archive import new_id
 from rivermark.lake.day_predicates import condition, in_days
 from rivermark.lake.delta import dataset_of, delta_table, read_delta
 from rivermark.lake.lake import Lake

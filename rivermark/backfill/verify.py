@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 
 from rivermark.backfill.pending import pending_days
 from rivermark.backfill.plan import closed_through
-from rivermark.backfill.registry import new_id
 from rivermark.backfill.staging import staged
+from rivermark.lake.archive import new_id
 from rivermark.lake.day_predicates import days_of
 from rivermark.lake.delta import dataset_of, delta_table
 from rivermark.lake.lake import Lake

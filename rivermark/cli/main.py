@@ -41,6 +41,8 @@ class Commands(CommandGroup):
         Declared("merge-late", "rivermark.cli.merge_late:merge_late", REPAIR),
         Declared("replay-ingest", "rivermark.cli.replay_ingest:replay_ingest", REPAIR),
         Declared("retake", "rivermark.cli.retake:retake", REPAIR),
+        Declared("savepoint", "rivermark.cli.savepoint:savepoint", RUN),
+        Declared("fork", "rivermark.cli.fork:fork", RUN),
         Declared("reset", "rivermark.cli.reset:reset", REPAIR),
         Declared("erase", "rivermark.cli.erase:erase", REPAIR),
         Declared("accept", "rivermark.cli.accept:accept", REPAIR),

@@ -16,6 +16,7 @@ from rivermark.cli.progress import bounded_progress
 from rivermark.cli.session import engine, new_run_id
 from rivermark.model.errors import WrongUse
 from rivermark.model.stream import AnyStream, Ingest
+from rivermark.model.topology import Topology
 from rivermark.runtime.supervision.desired_state import Desired
 from rivermark.runtime.supervision.hosting import Hosting, stop_on_signals
 from rivermark.settings import Settings
@@ -66,6 +67,19 @@ def run(
     if dry_run:
         would_run(settings, chosen, as_json=as_json)
         return
+    host(settings, deployed, chosen, continuous=continuous, every=every, as_json=as_json)
+
+
+def host(
+    settings: Settings,
+    deployed: Topology,
+    chosen: Sequence[AnyStream],
+    *,
+    continuous: bool,
+    every: float | None = None,
+    as_json: bool = False,
+) -> None:
+    """Run the streams in this process, and print what they did."""
     hosting = Hosting(
         settings=settings,
         topology=deployed,

@@ -22,6 +22,7 @@ from rivermark.dagster.jobs.late_rows import merge_late_job, merge_late_schedule
 from rivermark.dagster.jobs.maintenance import upkeep_job
 from rivermark.dagster.jobs.names import SETTINGS, SPARK, TABLES
 from rivermark.dagster.jobs.reprocessing import reprocess_jobs
+from rivermark.dagster.jobs.savepoints import savepoint_job
 from rivermark.dagster.jobs.schedules import (
     catch_up_schedule,
     suites_schedule,
@@ -115,6 +116,7 @@ def clockwork_of(topology: Topology) -> Clockwork:
             *reprocess_jobs(topology),
             report_days_job(topology),
             erase_job(topology),
+            savepoint_job(topology),
             desired_state_job(topology, "run"),
             desired_state_job(topology, "paused"),
         ],

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
+from datetime import UTC, datetime
+
 from pyarrow import fs
 
 from rivermark.lake.filesystem import filesystem
@@ -44,3 +47,9 @@ def is_folder(uri: str) -> bool:
     store, path = filesystem(uri)
     info: fs.FileInfo = store.get_file_info(path)
     return bool(info.type == fs.FileType.Directory)
+
+
+def new_id(now: datetime | None = None) -> str:
+    """An id that sorts by time, such as `20260702-141500-3f2a`."""
+    moment = (now or datetime.now(UTC)).astimezone(UTC)
+    return f"{moment:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"

@@ -31,9 +31,9 @@ EPOCH = re.compile(r"\bdate(?:time)?\(1970")
 """A definition of when time begins: `model/time.py` has it."""
 
 LIMITS = {
-    "lines": 79_030,
-    "modules": 628,
-    "modules above 300 lines": 8,
+    "lines": 80_905,
+    "modules": 638,
+    "modules above 300 lines": 9,
     "lines that the admission function imports": 5_823,
     "private names of Spark": 47,
     "docstrings that begin with a clause": 0,

@@ -35,6 +35,8 @@ from rivermark.model.stream import AnyStream, Ingest, Stream, inputs_of
 from rivermark.model.topology import Topology
 from rivermark.runtime.checkpoint.generation import newest_entry, read_generation
 from rivermark.runtime.checkpoint.readers import readers_of
+from rivermark.runtime.savepoint.fork import forks
+from rivermark.runtime.savepoint.store import remove, savepoints
 from rivermark.runtime.supervision.lease import Lease
 from rivermark.runtime.supervision.reset import tables_of
 from rivermark.settings import Settings
@@ -112,6 +114,12 @@ def erase(
             on_step(f"erasing from {holder.place}")
             _take_out(lake, topology, holder, {"erasure": result.id, "run": run_id})
         _rebuild_lookups(lake, topology, search, {"erasure": result.id, "run": run_id})
+        names = {holder.place for holder in search.holders}
+        for stream in topology.streams:
+            # They go back to versions and state that hold the rows.
+            if names & _touches(stream):
+                for savepoint in savepoints(lake, stream.name):
+                    remove(lake, stream.name, savepoint.id)
         for file in search.staged:
             file.unlink(missing_ok=True)
         result.places = [*in_lake, *in_sinks]
@@ -134,6 +142,12 @@ def _nothing_moves(
     search.refresh(known)
     names = {holder.place for holder in search.holders}
     streams = [stream for stream in topology.streams if names & _touches(stream)]
+    for made in forks(lake):
+        if made.stream in {stream.name for stream in streams}:
+            raise RivermarkError(
+                f"fork '{made.name}' has rows of '{made.stream}' of its own; nothing was changed. "
+                f"Drop it first (rivermark fork drop {made.name}), then erase again"
+            )
     with ExitStack() as stack:
         for stream in streams:
             stack.enter_context(Lease(settings.state, stream.name).acquire(run_id))

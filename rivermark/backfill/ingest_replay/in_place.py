@@ -36,10 +36,11 @@ from rivermark.backfill.pending import (
 )
 from rivermark.backfill.publish import version_of
 from rivermark.backfill.recompute import tell_lineage
-from rivermark.backfill.registry import Kind, account, new_id, newest_records, register
+from rivermark.backfill.registry import Kind, account, newest_records, register
 from rivermark.backfill.result import Reprocessing, TableOutcome
 from rivermark.ingest.lookup_table import LookupTable
 from rivermark.ingest.split_outcomes import INGEST_FILES
+from rivermark.lake.archive import new_id
 from rivermark.lake.arrow_types import arrow_schema
 from rivermark.lake.delta import dataset_of, delta_table, read_rows
 from rivermark.lake.lake import Lake

@@ -24,6 +24,8 @@ class Reader:
     version: int
     snapshot: bool = False
     log_from: int = -1
+    savepoint: str = ""
+    """The id where a savepoint of the stream needs it, and not the stream itself."""
 
     def __post_init__(self) -> None:
         """Without a `log_from` the version before the rows is needed, as for a compaction."""

@@ -112,6 +112,12 @@ def _entries(store: fs.FileSystem, folder: str) -> list[tuple[int, str]]:
 
 
 def _held(reader: Reader, before: int) -> str:
+    if reader.savepoint:
+        return (
+            f"savepoint {reader.savepoint} of '{reader.stream}' goes on from version "
+            f"{reader.version}, and versions before {before} could go; without it: rivermark "
+            f"savepoint delete {reader.stream} {reader.savepoint}"
+        )
     return (
         f"stream '{reader.stream}' has read only to version {reader.behind}, and versions before "
         f"{before} could go: start it, or reset it (rivermark reset {reader.stream})"

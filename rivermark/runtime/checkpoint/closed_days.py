@@ -75,6 +75,12 @@ class ClosedDays:
         self._path(stream).unlink(missing_ok=True)
         self._first(stream).unlink(missing_ok=True)
 
+    def go_back(self, stream: str, through: date | None) -> None:
+        """Report the days behind that one again, or all: a savepoint is put in place."""
+        self._path(stream).unlink(missing_ok=True)
+        if through is not None:
+            self._remember(stream, through)
+
     def _remember(self, stream: str, day: date) -> None:
         content = json.dumps({"through": day.isoformat()})
         write_file(str(self._path(stream)), content.encode())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -39,12 +39,16 @@ class Generation:
 
 @dataclass(frozen=True)
 class _Record:
-    """The content of `generation.json`; `resetting` until the reset that made it is finished."""
+    """The content of `generation.json`; `resetting` until the reset that made it is finished.
+
+    `going_back` is the command that puts a savepoint in place, until it has.
+    """
 
     number: int
     since: datetime
     shuffle_partitions: int
     resetting: bool = False
+    going_back: str = ""
 
 
 def open_generation(lake: Lake, stream: AnyStream, shuffle_partitions: int) -> Generation:
@@ -124,7 +128,18 @@ def read_generation(
             f"stream '{stream.name}': a reset was broken off; finish it: "
             f"rivermark reset {stream.name}"
         )
+    if record.going_back and not unfinished:
+        raise CheckpointIncompatible(
+            f"stream '{stream.name}': a savepoint was put in place by half; finish it: "
+            f"{record.going_back}"
+        )
     return Generation(record.number, record.since, record.shuffle_partitions)
+
+
+def going_back(lake: Lake, stream: str) -> str:
+    """The command that puts a savepoint in place and was broken off; empty without one."""
+    record = records.read(f"{lake.root}/checkpoints/{stream}/generation.json", _Record, stream)
+    return record.going_back if record is not None else ""
 
 
 def generation_path(lake: Lake, stream: AnyStream) -> str:
@@ -133,15 +148,17 @@ def generation_path(lake: Lake, stream: AnyStream) -> str:
 
 
 def write_generation(
-    lake: Lake, stream: AnyStream, made: Generation, *, unfinished: bool = False
+    lake: Lake,
+    stream: AnyStream,
+    made: Generation,
+    *,
+    unfinished: bool = False,
+    going_back: str = "",
 ) -> None:
     """Write a generation down, whole or not at all."""
-    content = {
-        "number": made.number,
-        "since": made.since.isoformat(),
-        "shuffle_partitions": made.shuffle_partitions,
-        **({"resetting": True} if unfinished else {}),
-    }
+    content = {**asdict(made), "since": made.since.isoformat()}
+    marks = {"resetting": unfinished, "going_back": going_back}
+    content |= {mark: value for mark, value in marks.items() if value}
     records.write(generation_path(lake, stream), content)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from importlib.metadata import version
 
@@ -64,7 +64,8 @@ class Manifest:
 
     `identity` is what made its state, `process` the schema of a process function's state; both None
     where the checkpoint has none. `settings` are what the declaration and the first start fixed.
-    `closed_through` is the last day that was reported as final.
+    `closed_through` is the last day that was reported as final, `checkpoint` the bytes of each file
+    that a savepoint keeps of it.
     """
 
     id: str
@@ -82,6 +83,12 @@ class Manifest:
     settings: dict[str, str]
     watermark: datetime | None = None
     closed_through: date | None = None
+    checkpoint: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def bytes(self) -> int:
+        """The size of its tables."""
+        return sum(table.bytes for table in self.tables.values())
 
     @property
     def origin(self) -> Generation:
@@ -186,7 +193,9 @@ def _version(lake: Lake, table: Table, stream: str, generation: int, batch: int)
 
 def is_batch_of(metadata: dict[str, object], stream: str) -> bool:
     """Returns True if a commit is a batch of the stream, or one by which it replaced days."""
-    return metadata.get("stream") == stream and bool({"batch", "refresh"} & metadata.keys())
+    # Whole files that an ingest sets aside are of a batch of the same number.
+    ours = metadata.get("stream") in (stream, f"{stream}:files")
+    return ours and bool({"batch", "refresh"} & metadata.keys())
 
 
 def _batch(metadata: dict[str, object]) -> int:
