@@ -6,54 +6,39 @@ What is expected is what the same streams make of the same files in a home witho
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, timedelta
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
-from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from rivermark import Stream
 from rivermark.backfill.fork_comparison import compare_fork
 from rivermark.backfill.maintenance import upkeep
-from rivermark.lake.lake import Lake
 from rivermark.model.errors import CheckpointIncompatible, RivermarkError
 from rivermark.model.stream import AnyStream
-from rivermark.model.topology import Topology
 from rivermark.monitor.savepoints import verify
-from rivermark.operators.windows import TumblingWindow
-from rivermark.process.spark import run_process
 from rivermark.runtime.savepoint.fork import fork, forked, forks, promote, with_forks
 from rivermark.runtime.savepoint.manifest import Manifest
 from rivermark.runtime.savepoint.resume import Order, resume
 from rivermark.runtime.savepoint.store import delete, savepoints, take
 from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
+from tests.kills import Killed
 from tests.spark.helpers.landing import Landing
-from tests.spark.helpers.sensors import FOLDER, READINGS, reading
-from tests.spark.helpers.stateful_streams import distinct
-from tests.spark.helpers.windowed_streams import ProcessSessions, windowed
+from tests.spark.helpers.savepoint_world import (
+    ALL,
+    DISTINCT,
+    READINGS,
+    SESSIONS,
+    STREAMS,
+    WINDOWS,
+    land,
+    rows_in,
+)
 
 pytestmark = pytest.mark.spark
-
-DISTINCT = distinct()
-WINDOWS = windowed("test/windows", TumblingWindow(timedelta(minutes=10)), source=DISTINCT)
-SESSIONS = windowed("test/sessions", build=run_process(ProcessSessions, buckets=2))
-STREAMS: tuple[AnyStream, ...] = (READINGS, DISTINCT, WINDOWS, SESSIONS)
-ALL = Topology(STREAMS)
-
-
-class Killed(BaseException):
-    """The end of a process, made by a test."""
-
-
-def land(landing: Landing, part: int) -> None:
-    """Two hours of readings, with repeats, in three files."""
-    for number in range(3):
-        minutes = [120 * part + 40 * number + row for row in range(0, 40, 7)]
-        lines = [reading(m, f"s{m % 3}", m / 8, note=f"{m}") for m in minutes]
-        landing.put(f"{FOLDER}/{part}.{number}.json", *lines, lines[0])
 
 
 def run(spark: SparkSession, settings: Settings, *streams: AnyStream) -> None:
@@ -61,17 +46,6 @@ def run(spark: SparkSession, settings: Settings, *streams: AnyStream) -> None:
     spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
     topology = with_forks(settings.lake(), ALL)
     run_bounded(spark, settings, topology, streams or STREAMS, run_id="r")
-
-
-def rows_in(settings: Settings, *streams: AnyStream) -> dict[str, list[Any]]:
-    """The rows of all tables, in an order of their own, without where they were read from."""
-    lake: Lake = settings.lake()
-    content = {}
-    for table in (t for stream in streams or STREAMS for t in stream.tables):
-        names = [f.name for f in table.schema.fields if not f.name.startswith("_")]
-        rows = DeltaTable(lake.path(table)).to_pyarrow_table(columns=names).to_pylist()
-        content[table.name] = sorted(map(repr, rows))
-    return content
 
 
 @pytest.fixture
@@ -93,7 +67,7 @@ def at_each_step(act: Callable[[Callable[[str], None]], object]) -> list[str]:
             passed.append(step)
             if step not in seen:
                 seen.append(step)
-                raise Killed(step)
+                raise Killed
 
         try:
             act(on_step)
