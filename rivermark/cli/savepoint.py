@@ -51,11 +51,13 @@ def steps(title: str) -> Iterator[Callable[[str], None]]:
 
 def order_of(home: Home, on_step: Callable[[str], None] = lambda _: None, **more: bool) -> Order:
     """An order from this console."""
+    from rivermark.runtime.savepoint.fork import with_forks
     from rivermark.runtime.savepoint.resume import Order
 
+    settings = settings_for(home)
     return Order(
-        settings=settings_for(home),
-        topology=topology(),
+        settings=settings,
+        topology=with_forks(settings.lake(), topology()),
         run_id=new_run_id(),
         on_step=on_step,
         **more,

@@ -110,7 +110,7 @@ def savepoint_job(topology: Topology) -> dg.JobDefinition:
         lake = settings.lake()
         order = Order(
             settings=settings,
-            topology=topology,
+            topology=with_forks(lake, topology),
             run_id=context.run.run_id,
             reset_readers=config.reset_readers,
             on_step=context.log.info,

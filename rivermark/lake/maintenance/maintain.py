@@ -122,7 +122,9 @@ def maintain(
             apply_retention(lake, table, now)
             if old_rows is not None:
                 done.deleted_rows = delete_before(path, old_rows, run_id=run_id)
-        done.joined_files, why = compact(path, readers, run_id, dry_run=dry_run, target=target)
+        # A savepoint needs files that were joined only until it is gone: vacuum leaves them.
+        streams = [reader for reader in readers if not reader.savepoint]
+        done.joined_files, why = compact(path, streams, run_id, dry_run=dry_run, target=target)
         _note(done, why)
         if not dry_run:
             _checkpoint(path, now, retention_of(lake, table) / 7)

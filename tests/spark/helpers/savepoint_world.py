@@ -26,7 +26,8 @@ from rivermark.runtime.spark.session import open_session
 from rivermark.runtime.supervision.run import run_continuous
 from rivermark.settings import Settings
 from tests.spark.helpers.landing import Landing
-from tests.spark.helpers.sensors import FOLDER, READINGS, reading
+from tests.spark.helpers.sensors import FOLDER, reading
+from tests.spark.helpers.sensors import READINGS as READINGS
 from tests.spark.helpers.stateful_streams import distinct
 from tests.spark.helpers.windowed_streams import ProcessSessions, windowed
 

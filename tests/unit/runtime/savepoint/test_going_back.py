@@ -348,3 +348,25 @@ def test_days_are_reported_again_from_those_of_the_savepoint_on(settings: Settin
     resume(order(settings), HOURLY, made.id)
 
     assert closed.through(HOURLY.name) == NOON.date()
+
+
+def test_an_input_is_joined_and_keeps_what_a_savepoint_has_not_read(settings: Settings) -> None:
+    soon = settings.model_copy(update={"promise_days": 1 / 86_400})
+    ran(soon, 0)
+    made = take(soon, HOURLY)
+    ran(soon, *range(1, 12))
+
+    upkeep(soon, SHOP, run_id="r")
+    kept = {k.table: k for k in upkeep(soon, SHOP, run_id="r", now=_in_days(2))}
+
+    orders = DeltaTable(soon.lake().path(ORDERS.admitted))
+    assert len(orders.file_uris()) < 3
+    assert any(made.id in note for note in kept["shop/orders"].notes)
+    folder = Path(filesystem(soon.lake().path(ORDERS.admitted))[1])
+    assert len([*folder.glob("*.parquet")]) > 11
+    assert not [*upkeep(soon, SHOP, run_id="r", now=_in_days(20))[0].failed]
+    assert not savepoints(soon.lake(), HOURLY.name)
+
+
+def _in_days(days: int) -> datetime:
+    return datetime.now(UTC) + timedelta(days=days)
