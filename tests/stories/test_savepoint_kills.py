@@ -20,6 +20,7 @@ from rivermark.runtime.checkpoint.watermarks import last_reached
 from rivermark.runtime.savepoint.fork import forked, forks, with_forks
 from rivermark.runtime.savepoint.store import savepoints
 from rivermark.runtime.spark.session import open_session
+from rivermark.runtime.supervision.heartbeat import HeartbeatStore
 from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
 from rivermark.testing import wait_until
@@ -70,6 +71,7 @@ def drain(spark: SparkSession, settings: Settings, *streams: AnyStream) -> None:
     run_bounded(spark, settings, topology, streams or STREAMS, run_id="r")
 
 
+@pytest.mark.timeout(1800)
 def test_kills_at_every_step_change_no_row(tmp_path: Path, spark: SparkSession) -> None:
     oracle = Settings(home=tmp_path / "oracle", trigger_seconds=0.1)
     for part in range(4):
@@ -98,7 +100,20 @@ def test_kills_at_every_step_change_no_row(tmp_path: Path, spark: SparkSession) 
         kills += killed_at_each_step(home, "resume", stream.name)
     drain(spark, settings)
 
-    kills += killed_at_each_step(home, "take", WINDOWS.name)
+    live = start(home, "live")
+    try:
+        beats = HeartbeatStore(settings.state)
+        wait_until(
+            lambda: (beat := beats.get(WINDOWS.name)) is not None and beat.state == "running",
+            240,
+            reason="it runs again",
+        )
+        kills += killed_at_each_step(home, "stop", WINDOWS.name)
+        assert live.wait(120) == 0
+    finally:
+        if live.poll() is None:
+            os.killpg(live.pid, signal.SIGKILL)
+            live.wait()
     land(landing, 2)
     drain(spark, settings)
     kills += killed_at_each_step(home, "fork", WINDOWS.name)
@@ -107,6 +122,7 @@ def test_kills_at_every_step_change_no_row(tmp_path: Path, spark: SparkSession) 
     kills += killed_at_each_step(home, "promote")
     drain(spark, settings)
 
+    print(f"{kills} kills")  # noqa: T201 - for the report of the story
     assert kills >= 30
     assert not forks(lake)
     assert rows_in(settings) == rows_in(oracle)

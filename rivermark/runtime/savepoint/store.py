@@ -69,6 +69,7 @@ def take(
             f"'{stream.name}' sends in real time, and what was sent cannot be kept by a savepoint; "
             "declare a stream without the sink for what is to be kept"
         )
+    on_step("waiting for recomputes and maintenance of its tables")
     with days_lock(lake.path(stream.tables[0])):
         on_step("reading positions")
         made = manifest_of(settings, stream, written_by(stream), new_id())

@@ -9,21 +9,22 @@ import os
 import signal
 import sys
 import threading
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from deltalake import DeltaTable
 
+from rivermark.ingest.split_outcomes import INGEST_FILES
 from rivermark.model.stream import AnyStream
 from rivermark.model.topology import Topology
 from rivermark.operators.windows import TumblingWindow
 from rivermark.process.spark import run_process
 from rivermark.runtime.savepoint.fork import fork, promote
 from rivermark.runtime.savepoint.resume import Order, resume
-from rivermark.runtime.savepoint.store import savepoint, take
+from rivermark.runtime.savepoint.store import savepoint, stop_and_take, take
 from rivermark.runtime.spark.session import open_session
-from rivermark.runtime.supervision.run import run_continuous
+from rivermark.runtime.supervision.hosting import Hosting
 from rivermark.settings import Settings
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.sensors import FOLDER, reading
@@ -54,6 +55,10 @@ def rows_in(settings: Settings, *streams: AnyStream) -> dict[str, list[Any]]:
         path = settings.lake().path(table)
         rows = DeltaTable(path).to_pyarrow_table(columns=names).to_pylist()
         content[table.name] = sorted(map(repr, rows))
+    if not streams:
+        counts = ["file", "rows", "admitted", "late", "quarantined", "skipped"]
+        ledger = DeltaTable(settings.lake().path(INGEST_FILES)).to_pyarrow_table(columns=counts)
+        content[INGEST_FILES.name] = sorted(map(repr, ledger.to_pylist()))
     return content
 
 
@@ -61,8 +66,13 @@ def main(home: str, verb: str, name: str, step: str = "0") -> None:
     """Do the verb, and kill this process before its step of that number."""
     settings = Settings(home=Path(home), trigger_seconds=0.1)
     if verb == "live":
+        hosting = Hosting(
+            settings=settings, topology=ALL, streams=STREAMS, run_id="live", continuous=True
+        )
         spark = open_session(settings, kind="long")
-        run_continuous(spark, settings, ALL, STREAMS, run_id="live", stop=threading.Event())
+        hosting.run(spark, threading.Event(), paused_since=datetime.now(UTC))
+        spark.stop()
+        return
     left = int(step)
 
     def on_step(_: str) -> None:
@@ -74,6 +84,8 @@ def main(home: str, verb: str, name: str, step: str = "0") -> None:
     order = Order(settings=settings, topology=ALL, run_id=verb, on_step=on_step)
     if verb == "take":
         take(settings, ALL.named(name), on_step=on_step)
+    elif verb == "stop":
+        stop_and_take(settings, ALL.named(name), run_id="stop", by="test", on_step=on_step)
     elif verb == "resume":
         kept = savepoint(settings.lake(), name, "latest")
         resume(order, ALL.named(name), kept.id)

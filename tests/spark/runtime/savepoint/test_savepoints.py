@@ -6,20 +6,23 @@ What is expected is what the same streams make of the same files in a home witho
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from rivermark import Stream
 from rivermark.backfill.fork_comparison import compare_fork
 from rivermark.backfill.maintenance import upkeep
-from rivermark.model.errors import CheckpointIncompatible, RivermarkError
+from rivermark.model.errors import CheckpointIncompatible, RivermarkError, StreamFailed
 from rivermark.model.stream import AnyStream
+from rivermark.model.topology import Topology
 from rivermark.monitor.savepoints import verify
-from rivermark.runtime.savepoint.fork import fork, forked, forks, promote, with_forks
+from rivermark.runtime.savepoint.fork import drop, fork, forked, forks, promote, with_forks
 from rivermark.runtime.savepoint.manifest import Manifest
 from rivermark.runtime.savepoint.resume import Order, resume
 from rivermark.runtime.savepoint.store import delete, savepoints, take
@@ -76,8 +79,8 @@ def at_each_step(act: Callable[[Callable[[str], None]], object]) -> list[str]:
         return seen
 
 
-def order(settings: Settings, **more: Any) -> Order:
-    return Order(settings=settings, topology=ALL, run_id="r", **more)
+def order(settings: Settings, topology: Topology = ALL, **more: Any) -> Order:
+    return Order(settings=settings, topology=topology, run_id="r", **more)
 
 
 def took(settings: Settings, *streams: AnyStream) -> dict[str, Manifest]:
@@ -176,6 +179,36 @@ def test_a_fork_is_compared_and_promoted_with_every_row_once(
     assert not settings.lake().exists(twin.tables[0])
     run(spark, settings)
     assert rows_in(settings) == expected
+
+
+def test_a_fork_of_changed_code_differs_by_what_was_changed_alone(
+    spark: SparkSession, settings: Settings, landing: Landing
+) -> None:
+    land(landing, 0)
+    run(spark, settings)
+    made = take(settings, WINDOWS)
+    land(landing, 1)
+    run(spark, settings)
+
+    def doubled(rows: DataFrame) -> DataFrame:
+        return WINDOWS.build(rows).withColumn("readings", F.col("readings") * 2)
+
+    changed = replace(WINDOWS, build=doubled)
+    later = Topology([READINGS, DISTINCT, changed])
+    fork(order(settings, topology=later), changed, "twin", made.id)
+    twin = forked(changed, "twin")
+    with pytest.raises(StreamFailed, match="was made by another declaration"):
+        run_bounded(spark, settings, with_forks(settings.lake(), later), [twin], run_id="r")
+    drop(order(settings, topology=later), "twin")
+    fork(order(settings, topology=later), changed, "twin", made.id, accept=True)
+    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+    run_bounded(spark, settings, with_forks(settings.lake(), later), [twin], run_id="r")
+
+    (difference,) = compare_fork(settings, later, "twin", date(2024, 3, 1)).values()
+    assert (difference.added, difference.removed) == (0, 0)
+    assert dict(difference.columns) == {"readings": difference.changed}
+    assert difference.changed
+    assert difference.unchanged, "rows of before the savepoint are as they were"
 
 
 def test_savepoints_go_by_the_rule_and_never_the_newest_or_one_in_use(

@@ -95,7 +95,7 @@ def test_a_savepoint_is_taken_behind_the_last_finished_batch_whatever_is_killed(
     kept = DeltaTable(inner.path("shop/hourly")).to_pyarrow_table(columns=["orders"])
     assert sorted(kept["orders"].to_pylist()) == [0, 1]
     assert made.batch == 1
-    assert len(steps) == 4
+    assert len(steps) == 5
     assert verify(settings, HOURLY, made.id) == []
 
 
