@@ -82,8 +82,9 @@ postgres: setup ## PostgreSQL on 127.0.0.1:5433 (POSTGRES_PORT=... for another p
 postgres-stop: ## Stop the server of `make postgres`; its tables stay
 	@$(PYTHON) -m setup.postgres_server stop
 
+# A manifest of where the streams run (`rivermark manifest --output manifest.json`) may lie here.
 check: setup ## What is wrong in the declarations, before anything runs: a sentence each
-	@$(BIN)/rivermark check
+	@$(BIN)/rivermark check $(if $(wildcard manifest.json),--against manifest.json)
 
 test: check lint unit spark platform ## Declarations, linters, types, import contracts, all tests but the stories
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,37 +20,53 @@ from rivermark.model.errors import RivermarkError
 from rivermark.model.stream import AnyStream
 from rivermark.settings import Settings
 
+if TYPE_CHECKING:
+    from rivermark.runtime.savepoint.guard import StateFit
+
 
 def check(
-    streams: Streams = None, group: Groups = None, as_json: Json = False, home: Home = None
+    streams: Streams = None,
+    group: Groups = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(metavar="F", help="A manifest: refuse what its state could not go on with."),
+    ] = None,
+    as_json: Json = False,
+    home: Home = None,
 ) -> None:
     """Check the declarations on empty tables; this needs no data and writes no table.
 
     Each fault is a sentence with its file and line; if there is any, the exit code is 1. Without
-    names, all streams are checked.
+    names, all streams are checked. With --against, each stream is also compared with the state that
+    a deployment has of it (rivermark manifest), as its start would.
 
     JSON:
-        streams, faults
+        streams, faults; with --against: state (stream, kind, changes, advice)
 
     Examples:
         rivermark check
         rivermark check --group taxi_events
         rivermark check taxi/hourly_winners --json
+        rivermark check --against manifest.json
     """
     settings = settings_for(home)
     # The JVM starts while the declarations are imported.
     launch_ahead(settings)
     chosen, faults = declared_streams(streams or (), group or ())
+    fits: list[StateFit] = []
     if not faults:
-        faults = faults_on_empty_tables(settings, chosen)
-    sentences = [*dict.fromkeys(str(fault) for fault in faults)]
+        faults, fits = faults_on_empty_tables(settings, chosen, against)
+    refused = [fit for fit in fits if fit.kind != "compatible"]
+    sentences = [*dict.fromkeys(str(fault) for fault in (*faults, *refused))]
     if as_json:
-        print_json({"streams": len(chosen), "faults": sentences})
+        more = {} if against is None else {"state": fits}
+        print_json({"streams": len(chosen), "faults": sentences, **more})
     elif sentences:
         for sentence in sentences:
             out().print(plain(sentence), soft_wrap=True)
     else:
-        out().print(plain(f"no fault in {len(chosen)} stream{'s' * (len(chosen) != 1)}"))
+        state = f"; the state of {len(fits)} fits" if against is not None else ""
+        out().print(plain(f"no fault in {len(chosen)} stream{'s' * (len(chosen) != 1)}{state}"))
     if sentences:
         raise typer.Exit(ExitCode.FAULT)
 
@@ -75,16 +92,24 @@ def declared_streams(
 
 
 def faults_on_empty_tables(
-    settings: Settings, streams: Iterable[AnyStream]
-) -> list[RivermarkError]:
-    """Faults of suites, rules and builds."""
+    settings: Settings, streams: Iterable[AnyStream], against: Path | None = None
+) -> tuple[list[RivermarkError], list[StateFit]]:
+    """Faults of suites, rules and builds, and how the state of a manifest fits."""
     # Spark's modules are imported beside the start of its JVM.
     from rivermark.runtime.preflight import EmptyInputs, faults_of, faults_without_spark
 
+    deployed = None
+    if against is not None:
+        from rivermark.runtime.savepoint.guard import fits_of, read_deployment
+
+        deployed = read_deployment(against)
     with engine(settings, "short") as spark, TemporaryDirectory() as folder:
         inputs, faults = EmptyInputs(spark, Path(folder)), list[RivermarkError]()
         with err().status("Trying streams on empty tables") as status:
             for stream in streams:
                 status.update(plain(f"Trying {stream.name} on empty tables"))
                 faults += (*faults_without_spark(stream), *faults_of(stream, inputs))
-        return faults
+            if deployed is None or faults:
+                return faults, []
+            status.update("Comparing with the state of the manifest")
+            return faults, [*fits_of(spark, streams, deployed)]

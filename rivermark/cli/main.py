@@ -35,6 +35,7 @@ class Commands(CommandGroup):
         Declared("dashboard", "rivermark.cli.dashboard:dashboard", INSPECT),
         Declared("metrics", "rivermark.cli.metrics:metrics", INSPECT),
         Declared("notify", "rivermark.cli.notify:notify", INSPECT),
+        Declared("manifest", "rivermark.cli.manifest:manifest", INSPECT),
         Declared("state", "rivermark.cli.state:state", RUN),
         Declared("dead-letters", "rivermark.cli.dead_letters:dead_letters", REPAIR),
         Declared("reprocess", "rivermark.cli.reprocess:reprocess", REPAIR),

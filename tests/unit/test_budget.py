@@ -31,8 +31,8 @@ EPOCH = re.compile(r"\bdate(?:time)?\(1970")
 """A definition of when time begins: `model/time.py` has it."""
 
 LIMITS = {
-    "lines": 80_910,
-    "modules": 638,
+    "lines": 81_185,
+    "modules": 640,
     "modules above 300 lines": 9,
     "lines that the admission function imports": 5_823,
     "private names of Spark": 47,

@@ -136,17 +136,32 @@ def check_plan(spark: SparkSession, stream: Stream, checkpoint: str) -> None:
     name, recorded = stream.name, read_identity(checkpoint, stream.name)
     if recorded is not None and _leaves_no_state(checkpoint):
         return
+    identity = stable_plan(spark, stream, recorded)
+    if identity is None:
+        return
+    check_identity(name, checkpoint, identity)
+
+
+def stable_plan(spark: SparkSession, stream: Stream, recorded: Identity | None) -> Identity | None:
+    """The identity of a build's state; None, and a line in the log, where it cannot be told."""
     try:
         identity = plan_identity(spark, stream, recorded)
         changed = recorded is not None and identity != recorded
         if changed and plan_identity(spark, stream, recorded) != identity:
-            LOG.warning("stream '%s': its build makes another plan each time", name)
-            return
+            LOG.warning("stream '%s': its build makes another plan each time", stream.name)
+            return None
     except Exception as error:
         # It has run over its inputs just now; that nothing can be compared stops no stream.
-        LOG.warning("stream '%s': its plan over empty inputs is not known: %s", name, error)
-        return
-    check_identity(name, checkpoint, identity)
+        LOG.warning("stream '%s': its plan over empty inputs is not known: %s", stream.name, error)
+        return None
+    return identity
+
+
+def meaning_changes(recorded: Identity | None, declared: Identity) -> list[str]:
+    """The changes of what the state means, in words; none where the two cannot be compared."""
+    if recorded is None or not _comparable(recorded, declared):
+        return []
+    return changes_between(recorded.facts, declared.facts)
 
 
 def check_identity(stream: str, checkpoint: str, declared: Identity) -> None:
@@ -172,14 +187,21 @@ def check_identity(stream: str, checkpoint: str, declared: Identity) -> None:
             )
         records.write(f"{checkpoint}/{FILE}", declared)
         return
-    changes = changes_between(recorded.facts, declared.facts)
+    changes = meaning_changes(recorded, declared)
     if not changes:
         return
     raise CheckpointIncompatible(
         f"stream '{stream}': its state in checkpoint {checkpoint} was made by another declaration; "
+        f"{decision(stream)}. What changed: {'; '.join(changes)}"
+    )
+
+
+def decision(stream: str) -> str:
+    """The ways on from a change of what the state means."""
+    return (
         f"undo the change, or start over, with tables filled again from their inputs: rivermark "
         f"reset {stream}. Where the stored state means what the new declaration means by it, say "
-        f"so: rivermark accept {stream}. What changed: {'; '.join(changes)}"
+        f"so: rivermark accept {stream}"
     )
 
 

@@ -43,6 +43,18 @@ def write_record(checkpoint: str, record: ProcessRecord) -> None:
     records.write(f"{checkpoint}/{FILE}", record)
 
 
+def unreadable(record: ProcessRecord, declared: Declaration) -> list[str]:
+    """Reasons why a process cannot read state of a checkpoint, each with what to do."""
+    reasons = (
+        str(each)
+        for old in record.schemas
+        for each in check_compatible(
+            old, declared.schema, migrated=declared.migrations, forgotten=declared.forgets
+        )
+    )
+    return [*dict.fromkeys(reasons)]
+
+
 def admit(stream: str, checkpoint: str, declared: Declaration, buckets: int) -> ProcessRecord:
     """The record that a start goes by; the first one makes it, later ones add a changed schema.
 
@@ -55,17 +67,10 @@ def admit(stream: str, checkpoint: str, declared: Declaration, buckets: int) -> 
         record = ProcessRecord(buckets, (schema,), declared.dead_letter)
         write_record(checkpoint, record)
         return record
-    reasons = [
-        str(each)
-        for old in record.schemas
-        for each in check_compatible(
-            old, schema, migrated=declared.migrations, forgotten=declared.forgets
-        )
-    ]
-    if reasons:
+    if reasons := unreadable(record, declared):
         raise CheckpointIncompatible(
             f"stream '{stream}': process '{declared.name}' cannot read the state of its "
-            f"checkpoint {checkpoint}. {'. '.join(dict.fromkeys(reasons))}. Or start over, with "
+            f"checkpoint {checkpoint}. {'. '.join(reasons)}. Or start over, with "
             f"tables filled again from their inputs: rivermark reset {stream}"
         )
     if record.schemas[-1] != schema:

@@ -24,7 +24,7 @@ from rivermark.model.stream import AnyStream, Ingest, Stream, lateness_of
 from rivermark.model.table import Table
 from rivermark.runtime.checkpoint.closed_days import ClosedDays
 from rivermark.runtime.checkpoint.generation import Generation, newest_entry, read_generation
-from rivermark.runtime.checkpoint.identity import Identity, read_identity
+from rivermark.runtime.checkpoint.identity import Identity, has_state, read_identity
 from rivermark.runtime.checkpoint.positions import position, read_by_stream
 from rivermark.runtime.checkpoint.process_schema import ProcessRecord, read_record
 from rivermark.runtime.checkpoint.watermarks import reached
@@ -56,6 +56,12 @@ class TableVersion:
     version: int
     files: int
     bytes: int
+    schema: str = ""
+    """Its columns as JSON, as Delta has them."""
+
+
+class NotRun(RivermarkError):
+    """A stream has finished no batch: nothing can be said of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +69,8 @@ class Manifest:
     """A stream at a finished batch. `at` and `watermark` are UTC.
 
     `identity` is what made its state, `process` the schema of a process function's state; both None
-    where the checkpoint has none. `settings` are what the declaration and the first start fixed.
+    where the checkpoint has none; `has_state` says that batches left state. `settings` are what the
+    declaration and the first start fixed.
     `closed_through` is the last day that was reported as final, `checkpoint` the bytes of each file
     that a savepoint keeps of it.
     """
@@ -81,6 +88,7 @@ class Manifest:
     inputs: dict[str, InputPosition]
     tables: dict[str, TableVersion]
     settings: dict[str, str]
+    has_state: bool = True
     watermark: datetime | None = None
     closed_through: date | None = None
     checkpoint: dict[str, int] = field(default_factory=dict)
@@ -101,7 +109,7 @@ def manifest_of(
 ) -> Manifest:
     """The stream at its last finished batch, also while it runs; `tables` are those it writes.
 
-    Raises RivermarkError before its first finished batch.
+    Raises NotRun before its first finished batch.
     """
     lake = settings.lake()
     generation = read_generation(lake, stream)
@@ -109,7 +117,7 @@ def manifest_of(
     store, path = filesystem(folder or lake.root)
     batch = newest_entry(store, f"{path}/commits") if folder else None
     if generation is None or batch is None:
-        raise RivermarkError(
+        raise NotRun(
             f"stream '{stream.name}' has finished no batch: there is nothing to keep yet; run it"
         )
     is_stream = isinstance(stream, Stream)
@@ -135,6 +143,7 @@ def manifest_of(
             if lake.exists(table)
         },
         settings=settings_of(stream, generation),
+        has_state=has_state(folder),
         watermark=reached(folder, stream, batch) if isinstance(stream, Stream) else None,
         closed_through=ClosedDays(lake, settings.state).through(stream.name),
     )
@@ -187,7 +196,11 @@ def _version(lake: Lake, table: Table, stream: str, generation: int, batch: int)
     opened = delta_table(lake.path(table), last)
     sizes = file_sizes(opened)
     return TableVersion(
-        table_id=str(opened.metadata().id), version=last, files=len(sizes), bytes=sum(sizes)
+        table_id=str(opened.metadata().id),
+        version=last,
+        files=len(sizes),
+        bytes=sum(sizes),
+        schema=opened.schema().to_json(),
     )
 
 

@@ -15,8 +15,10 @@ from rivermark.model.question import OfGreatExpectations
 from rivermark.model.rule import SuiteRule
 from rivermark.quality import from_great_expectations
 from rivermark.quality.errors import SuiteDoesNotFit
+from rivermark.settings import Settings
 from tests.oracles.cafe import orders, sales
 from tests.unit.cli.conftest import Entry, Run
+from tests.unit.runtime.savepoint.test_manifest import ran
 
 
 class Declaring(Entry):
@@ -123,7 +125,9 @@ def test_make_test_and_every_workflow_begin_with_it() -> None:
     workflows = [path.read_text() for path in (root / ".github" / "workflows").glob("*.yml")]
 
     assert "\ntest: check " in make
-    assert "$(BIN)/rivermark check\n" in make
+    assert (
+        "$(BIN)/rivermark check $(if $(wildcard manifest.json),--against manifest.json)\n" in make
+    )
     assert workflows
     assert all("run: make check\n" in text for text in workflows)
 
@@ -138,6 +142,30 @@ def test_what_spark_finds_is_reported_once_and_ends_with_one(
     )
     result = rivermark("check", "shop/orders")
     assert (result.exit_code, result.stdout) == (0, "no fault in 1 stream\n")
+
+
+def test_what_the_state_of_a_manifest_does_not_fit_is_refused_before_it_goes_out(
+    rivermark: Run,
+    shop: Topology,
+    settings: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("rivermark.runtime.preflight.faults_of", lambda *_: [])
+    ran(settings)
+    file = tmp_path / "manifest.json"
+
+    written = rivermark("manifest", "--output", str(file))
+    assert written.stdout.endswith("manifest.json: the state of 1 streams; 2 never ran\n")
+    good = rivermark("check", "shop/hourly", "--against", str(file))
+    assert (good.exit_code, good.stdout) == (0, "no fault in 1 stream; the state of 1 fits\n")
+    file.write_text(file.read_text().replace(r"\"long\"", r"\"string\""))
+    bad = rivermark("check", "shop/hourly", "--against", str(file))
+
+    assert bad.exit_code == 1
+    assert bad.stdout.startswith("stream 'shop/hourly' is incompatible: table 'shop/hourly'")
+    assert "orders: string on disk, bigint declared" in bad.stdout
+    assert bad.stdout.endswith("rivermark reset shop/hourly\n")
 
 
 PARTS = """
