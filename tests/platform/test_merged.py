@@ -22,7 +22,7 @@ from dagster._core.scheduler.instigation import InstigatorState, InstigatorStatu
 from dagster._daemon.types import DaemonHeartbeat
 
 import rivermark.dagster
-from rivermark.dagster.jobs.instance_needs import lacking
+from rivermark.dagster.jobs.hosting import lacking
 from rivermark.model.errors import DeclarationError
 from tests.platform.small_topology import SMALL
 

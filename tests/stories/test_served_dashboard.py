@@ -6,7 +6,6 @@ Served as in any project, by `rivermark dashboard --serve`, and looked at in hea
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -23,16 +22,12 @@ from rivermark.settings import Settings
 from rivermark.testing import wait_until
 from setup.local_server import free_port
 from tests.oracles.shop import ORDERS, PAYMENTS, SHOP, START, append
+from tests.stories.test_pages_in_a_browser import browser
+from tests.stories.test_pages_in_a_browser import pytestmark as NEEDS
 from tests.unit.monitor.dashboard.test_dashboard import home
 
-__all__ = ["home"]
-pytestmark = [
-    pytest.mark.story,
-    pytest.mark.skipif(
-        shutil.which("chromium") is None or shutil.which("chromedriver") is None,
-        reason="needs chromium and chromedriver (Debian: chromium, chromium-driver)",
-    ),
-]
+__all__ = ["browser", "home"]
+pytestmark = [pytest.mark.story, NEEDS]
 ROOT = Path(__file__).parents[2]
 SHOWN = Topology(
     SHOP.streams,
@@ -54,13 +49,6 @@ ROWS = (
     "return [...document.querySelectorAll('main tbody tr')].filter(r => r.checkVisibility())"
     ".map(r => r.textContent)"
 )
-
-
-@pytest.fixture(scope="module")
-def browser(make_pictures: Any) -> Iterator[Any]:
-    window = make_pictures.Browser()
-    yield window
-    window.close()
 
 
 @pytest.fixture(scope="module")

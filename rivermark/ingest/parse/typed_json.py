@@ -33,6 +33,7 @@ MOST_KEYS: Final = 200
 MOST_SHAPES: Final = 4
 """Kinds of lines that are looked for; those of others are asked for."""
 FEWEST: Final = 12
+"""Lines from which on it takes less time than to ask for each."""
 MOST_NESTED: Final = 64
 """Brackets of a line: deep ones are left to the parser that counts their levels."""
 NUMBER: Final = r"-?(?:0|[1-9][0-9]{0,19})(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,2})?"

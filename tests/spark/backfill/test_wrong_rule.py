@@ -21,9 +21,9 @@ from rivermark.backfill.follow_ups import FollowUps, follow_up
 from rivermark.backfill.recompute import Order, rehearse
 from rivermark.backfill.recompute import replace as put
 from rivermark.backfill.registry import newest_records
+from rivermark.backfill.reprocess import what_if
 from rivermark.backfill.result import Reprocessing
 from rivermark.backfill.undo import undo
-from rivermark.backfill.what_if import what_if
 from rivermark.lake.log import CommitLog
 from rivermark.model.errors import PartitionStillOpen
 from rivermark.model.stream import table_of

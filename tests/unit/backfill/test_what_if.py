@@ -11,7 +11,7 @@ import pytest
 
 from assets.taxi.long_rides import LIMIT, LONG_RIDES
 from rivermark import Stream
-from rivermark.backfill.what_if import altered
+from rivermark.backfill.reprocess import altered
 from rivermark.model.errors import DeclarationError, RivermarkError
 from rivermark.model.parameters import Parameter, parsed, shown
 from rivermark.runtime.code_version import code_of, underlying

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rivermark.ingest.parse import csv_line
-from rivermark.ingest.parse.cutter import Cutter, Spelled
+from rivermark.ingest.parse.cutter import Cutter, Spelled, values_of
 from rivermark.ingest.parse.json_object import MOST_LEVELS
 
 GOOD = '{"sensor": "s", "count": 1}'
@@ -315,7 +314,7 @@ def test_any_csv_line_is_read_as_it_was_written(
               for v in values]  # fmt: skip
     line = delimiter.join(quoted)
 
-    assert [v or "" for v in csv_line.values_of(line, delimiter)] == values
+    assert [v or "" for v in values_of(line, delimiter)] == values
     (oracle,) = csv.reader([line], delimiter=delimiter, strict=True) if line else [[""]]
     assert oracle == values
 

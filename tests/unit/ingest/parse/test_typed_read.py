@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from rivermark import Contract, Field, readers
 from rivermark.ingest.parse.cutter import Cutter, Spelled
-from rivermark.ingest.parse.typed_csv import MOST_COLUMNS
 from rivermark.ingest.parse.typed_json import MOST_KEYS
+from rivermark.ingest.parse.typed_read import MOST_COLUMNS
 from tests.oracles.lines_of_contracts import (
     CSV_COLUMNS,
     EVERYTHING,

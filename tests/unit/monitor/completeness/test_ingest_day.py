@@ -9,9 +9,9 @@ from rivermark.model.errors import DeclarationError
 from rivermark.model.ingest import Ingest
 from rivermark.monitor.completeness.checks import days_complete, keeps_pace
 from rivermark.monitor.completeness.days import all_derived_days, all_ingest_days
+from rivermark.monitor.completeness.derived_day import joined
 from rivermark.monitor.completeness.expected_volume import Expected, usual_by_hour
 from rivermark.monitor.completeness.ingest_day import Day, days_of_ingest, spans_of
-from rivermark.monitor.completeness.join_coverage import joined
 from rivermark.monitor.late_statistics import lateness_of_rows
 from rivermark.monitor.lateness_proposal import propose_lateness
 from rivermark.monitor.time_span import span
