@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import count
 from math import inf
 from typing import Any, Final
 
@@ -149,6 +150,14 @@ class CommitLog:
         versions = (version for version in self.versions() if first <= version < before)
         actions = (action for version in versions for action in self._actions(version))
         return (each for each in actions if "add" in each and each["add"]["dataChange"])
+
+    def following(self, first: int) -> Iterator[Actions]:
+        """The actions of each commit from a version on, asked for by name: nothing is listed."""
+        for version in count(first):
+            try:
+                yield self._actions(version)
+            except FileNotFoundError:
+                return
 
     def takes_files(self, first: int) -> bool:
         """Returns True if any commit from that version on took a file out of the table."""

@@ -24,6 +24,7 @@ from rivermark.lake.unbounded import writer_options
 from rivermark.model.contract import INGEST_BATCH
 from rivermark.model.errors import TableSchemaMismatch
 from rivermark.model.table import Table
+from rivermark.model.watermark import WATERMARK_AFTER
 
 BOUNDED: Final = 12
 """Columns with statistics, from the first."""
@@ -38,16 +39,18 @@ old versions are kept follows from the retention (rivermark/lake/retention.py)."
 REMOVED: Final = "no longer declared, or added by another tool"
 
 
-def _bounded_by_arrival(table: Table) -> dict[str, str]:
-    """Statistics by name where the planned batch of a wide table stands behind the first columns.
+def _bounded_columns(table: Table) -> dict[str, str]:
+    """Statistics by name where columns that are looked for stand behind the first ones.
 
-    The newest rows of an ingest are looked for by it, in two files of many thousand.
+    These are the planned batch, by which the newest rows are found in two files of many thousand,
+    and the times that move the watermarks of streams that read the table.
     """
     names = table.schema.fieldNames()
-    plain = all(re.fullmatch(r"\w+", name, re.ASCII) for name in names[:BOUNDED])
-    if INGEST_BATCH not in names[BOUNDED:] or not plain:
+    wanted = (table.event_time, INGEST_BATCH, WATERMARK_AFTER.name)
+    more = [name for name in names[BOUNDED:] if name in wanted]
+    if not more or not all(re.fullmatch(r"\w+", name, re.ASCII) for name in names[:BOUNDED]):
         return {}
-    return {"delta.dataSkippingStatsColumns": ",".join([*names[:BOUNDED], INGEST_BATCH])}
+    return {"delta.dataSkippingStatsColumns": ",".join([*names[:BOUNDED], *more])}
 
 
 def create_table(lake: Lake, table: Table) -> None:
@@ -66,7 +69,7 @@ def create_table(lake: Lake, table: Table) -> None:
             description=table.description,
             configuration={
                 **PROPERTIES,
-                **_bounded_by_arrival(table),
+                **_bounded_columns(table),
                 **retention_properties(retention_of(lake, table)),
                 **table.properties,
             },

@@ -161,6 +161,25 @@ def commits_of_batch(checkpoint: str, batch: int) -> range | None:
     return range(int(before["reservoirVersion"]), int(after["reservoirVersion"]))
 
 
+def places_between_commits(checkpoint: str) -> dict[str, int]:
+    """The first version that no batch has read, by table identity.
+
+    Empty where the last planned batch is not finished, or ended within a commit of any input.
+    """
+    store, path = filesystem(checkpoint)
+    planned, finished = (newest_entry(store, f"{path}/{log}") for log in ("offsets", "commits"))
+    if planned is None or planned != finished:
+        return {}
+    places = _offsets(store, f"{path}/offsets/{planned}")
+    if not all(map(_is_between_commits, places)):
+        return {}
+    ids = {place["reservoirId"] for place in places}
+    return {
+        each: min(int(p["reservoirVersion"]) for p in places if p["reservoirId"] == each)
+        for each in ids
+    }
+
+
 def _is_between_commits(place: dict[str, Any]) -> bool:
     """True if a place lies before the first file of a version; -1 says so, and -100 since 3."""
     first = {1: -1, 3: -100}.get(int(place["sourceVersion"]))

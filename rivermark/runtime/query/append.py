@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Final, TypeAlias
 
 import pyarrow as pa
@@ -31,21 +32,21 @@ from rivermark.runtime.checkpoint.watermarks import (
     plan_closing_batch,
     reached,
 )
-from rivermark.runtime.query.backlog import shares, unread_bytes
+from rivermark.runtime.query.backlog import most_bytes
 from rivermark.runtime.query.base import QueryHost, Watermark
+from rivermark.runtime.query.batch_proof import BatchProof
 from rivermark.runtime.query.build import apply_build
 from rivermark.runtime.query.columns import check_columns
 from rivermark.runtime.query.finality import check_margin
 from rivermark.runtime.query.static_tables import StaticTables
 from rivermark.runtime.spark.computed import computed
-from rivermark.runtime.spark.input_size import DRIVER_BYTES
 from rivermark.runtime.spark.joins import (
     check_joins,
     check_watermarks,
     has_join,
     keep_null_keys_apart,
 )
-from rivermark.runtime.spark.watermarks import moving, with_watermark
+from rivermark.runtime.spark.watermarks import moving, run_by, with_watermark
 from rivermark.settings import Settings
 from rivermark.sinks.output import OutputWriter
 
@@ -56,13 +57,8 @@ STORES = {
 
 EMPTY_BATCHES: Final = "spark.sql.streaming.noDataMicroBatches.enabled"
 """Spark's setting for batches without data, which close what the watermark has passed."""
-BATCH_BYTES: Final = DRIVER_BYTES * 3 // 4
-"""Bytes of input files for two cores after which a batch of events ends, the last file not counted.
-With several inputs it is so of the one of which most waits."""
 Parts: TypeAlias = "list[tuple[OutputWriter, BatchRows]]"
 """A batch by output."""
-LEAST_BYTES: Final = BATCH_BYTES // 16
-"""An input of which little waited at the start may have more of it later."""
 
 
 class CheckpointWatermark(Watermark):
@@ -91,7 +87,12 @@ class CheckpointWatermark(Watermark):
 
 
 class AppendHost(QueryHost):
-    """Hosts an append stream: one query, one watermark an input, one commit a batch and table."""
+    """Hosts an append stream: one query, one watermark an input, one commit a batch and table.
+
+    With `closes_at_once` a batch closes what its own rows prove.
+    """
+
+    closes_at_once = True
 
     def __init__(
         self,
@@ -118,18 +119,26 @@ class AppendHost(QueryHost):
         for table in stream.tables:
             create_table(self.lake, table)
         self._checked = False
+        self._proof: BatchProof | None = None
         self._outputs = [OutputWriter(self.lake, o, self.origin) for o in stream.outputs]
 
     def read(self) -> DataFrame:
         """The built stream, with a column for each further condition of its outputs."""
         tables = [table_of(read) for read in self.declared.reads]
         inputs = []
-        for table, most, holds in zip(tables, self._most_bytes(tables), self._holding, strict=True):
-            rows = self._read(table, most)
+        cores = self.spark.sparkContext.defaultParallelism
+        most = most_bytes(self.lake, self.declared, cores)
+        for table, size, holds in zip(tables, most, self._holding, strict=True):
+            rows = self._read(table, size)
             inputs.append(with_watermark(self.declared, table, rows) if holds else rows)
         lookups = self._static.read(self.spark)
         with collecting(BuildReach()) as reach:
             built = apply_build(self.declared.name, self.build, *inputs, *lookups)
+        if self.closes_at_once and self.declared.volume == "results":
+            files = self.settings.files_per_trigger
+            self._proof = BatchProof(self.lake, self.declared, self.checkpoint, files, most)
+            steps = [each.step for each in reach.operators if each.kind == "window"]
+            self.trigger.closes = partial(self._proof.passes_a_border, steps)
         check_columns(self.declared, built.schema)
         check_margin(self.declared, reach)
         self._checked = not has_join(built)
@@ -143,6 +152,14 @@ class AppendHost(QueryHost):
             if o.where is not None
         }
         return built.withColumns(conditions) if conditions else built
+
+    def wake(self) -> None:
+        """Let the query look for input, by the watermark that it will find."""
+        if self._proof is not None and self.query is not None and self.clock is not None:
+            reached = self._proof.proved()
+            if reached is not None:
+                run_by(self.query, reached)
+        super().wake()
 
     def resume(self) -> None:
         """Plan the batch that closes windows, where the query was stopped right before it."""
@@ -159,19 +176,6 @@ class AppendHost(QueryHost):
     def _check_meaning(self) -> None:
         """Refuse state that another declaration made."""
         check_plan(self.spark, self.declared, self.checkpoint)
-
-    def _most_bytes(self, tables: Sequence[Table]) -> list[int | None]:
-        """After how many bytes of each input a batch ends; None where files alone end it.
-
-        Several inputs get shares of what waits of each, so that a backlog ends at once in all of
-        them: one that ran ahead in event time would wait in state for the others.
-        """
-        # Of more cores executors write the batches of a backlog, each its part.
-        most = BATCH_BYTES * max(1, self.spark.sparkContext.defaultParallelism // 2)
-        if len(tables) < 2:
-            return [most if self.declared.volume == "events" else None]
-        waiting = [unread_bytes(self.lake, self.declared, table) for table in tables]
-        return [*shares(waiting, most=most, least=LEAST_BYTES)]
 
     def _read(self, table: Table, most: int | None = None) -> DataFrame:
         """A table as a stream in the order of its commits, so many bytes a batch at most."""

@@ -12,13 +12,19 @@ from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
 from rivermark.lake.statistics import file_sizes
 from rivermark.model.source import weight_of
-from rivermark.model.stream import AnyStream, Ingest
+from rivermark.model.stream import AnyStream, Ingest, Stream, table_of
 from rivermark.model.table import Table
 from rivermark.runtime.checkpoint.positions import position, read_by_stream
+from rivermark.runtime.spark.input_size import DRIVER_BYTES
 from rivermark.runtime.spark.jvm import Kind
 from rivermark.settings import Settings
 
 LOG = logging.getLogger("rivermark")
+BATCH_BYTES: Final = DRIVER_BYTES * 3 // 4
+"""Bytes of input files for two cores after which a batch of events ends, the last file not counted.
+With several inputs it is so of the one of which most waits."""
+LEAST_BYTES: Final = BATCH_BYTES // 16
+"""An input of which little waited at the start may have more of it later."""
 LARGE: Final = 600 << 20
 """Bytes as text, two to four million events: from there on all of the JVM's compilers cost less
 than the quick one alone (docs/decisions/0007-what-a-start-costs.md)."""
@@ -73,6 +79,20 @@ def unread_bytes(lake: Lake, stream: AnyStream, table: Table) -> int:
     if reader is None or reader.snapshot:
         return sum(file_sizes(delta))
     return CommitLog(path).bytes_added(reader.version)
+
+
+def most_bytes(lake: Lake, stream: Stream, cores: int) -> list[int | None]:
+    """After how many bytes of each input a batch ends; None where files alone end it.
+
+    Several inputs get shares of what waits of each, so that a backlog ends at once in all of
+    them: one that ran ahead in event time would wait in state for the others.
+    """
+    # Of more cores executors write the batches of a backlog, each its part.
+    most = BATCH_BYTES * max(1, cores // 2)
+    if len(stream.reads) < 2:
+        return [most if stream.volume == "events" else None]
+    waiting = [unread_bytes(lake, stream, table_of(read)) for read in stream.reads]
+    return [*shares(waiting, most=most, least=LEAST_BYTES)]
 
 
 def shares(waiting: Sequence[int], *, most: int, least: int) -> list[int]:

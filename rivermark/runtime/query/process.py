@@ -62,8 +62,11 @@ class ProcessHost(AppendHost):
     """Hosts an append stream whose build is a process function.
 
     The number of buckets is that of the first start, and state that the process cannot read stops
-    the start, not a batch.
+    the start, not a batch. Its events are late by the watermark of their own batch, so that a batch
+    runs by that of the batches before it.
     """
+
+    closes_at_once = False
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -35,6 +35,8 @@ class Trigger:
     inputs: list[str] = field(default_factory=list)
     first_batch_alone: bool = False
     share: float = SHARE
+    closes: Callable[[], bool] = field(default=lambda: False)
+    """True if new commits let a window close: then a batch begins before `min_interval` is over."""
 
     def again(self) -> bool:
         """True if to trigger again after a batch: for what it left, or what it allowed to close."""
@@ -51,8 +53,9 @@ class TriggerPolicy:
 
     An idle query is triggered as soon as an input has a new commit. After a batch it is triggered
     again, for what is left of the input or what a batch without data would close: `min_interval`
-    after the batch started or `share` times its duration, whatever is later. So where input comes
-    without pause, one batch takes the new rows and closes what the rows before allowed.
+    after the batch started or `share` times its duration, whatever is later. Where input comes
+    without pause that is also when it takes it, but for commits that let a window close: they only
+    wait for `rested`, by its duration alone.
     """
 
     min_interval: float
@@ -61,13 +64,14 @@ class TriggerPolicy:
     triggered: bool = True
     had_batch: bool = False
     idle_until: float = 0.0
+    rested: float = 0.0
     share: float = SHARE
 
     def ended(self, now: float, *, had_batch: bool) -> None:
         """Record that the trigger is over, and whether it had a batch."""
         self.triggered, self.had_batch = False, had_batch
-        pause = max(self.min_interval, self.share * (now - self.started))
-        self.idle_until = self.started + pause if had_batch else now
+        self.rested = self.started + self.share * (now - self.started) if had_batch else now
+        self.idle_until = max(self.started + self.min_interval, self.rested) if had_batch else now
 
     def due(self, now: float, newest: Versions) -> bool:
         """Returns True if to trigger now that the inputs are at these versions."""

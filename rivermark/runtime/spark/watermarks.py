@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
 
 from rivermark.model.stream import Stream, lateness_of, needed_lateness
 from rivermark.model.table import Table
@@ -87,6 +88,13 @@ def moving(table: Table) -> str:
     assert table.event_time is not None  # noqa: S101 - checked by the declaration
     carried = WATERMARK_AFTER.name in table.schema.names
     return WATERMARK_AFTER.name if carried else table.event_time
+
+
+def run_by(query: StreamingQuery, millis: int) -> None:
+    """Have the next batch of a query that rests run by a watermark (ms), if it is a later one."""
+    tracker: Any = query._jsq.streamingQuery().watermarkTracker()
+    if millis > tracker.currentWatermark():
+        tracker.setWatermark(millis)
 
 
 def with_watermark(stream: Stream, table: Table, rows: DataFrame) -> DataFrame:

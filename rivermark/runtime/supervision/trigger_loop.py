@@ -29,6 +29,8 @@ class _Triggered:
     taken: Versions = ()
     """The versions of the inputs now, and those that were there when its last batch began that has
     ended."""
+    looked_at: Versions = ()
+    closes: bool = False
 
     @property
     def unread(self) -> int:
@@ -106,14 +108,25 @@ class TriggerLoop:
             policy.had_batch = had_batch and host.trigger.again()
             query.batches, query.taken = host.batches, policy.versions[:-1]
             self._release(query)
-        if now < policy.idle_until:
+        if now < policy.rested:
             return
         if query.inputs.local:
             query.newest = query.inputs.newest()
+        if now < policy.idle_until and not self._closes(query):
+            return
         newest = (*query.newest, host.trigger.timer())
-        if policy.due(now, newest) and self._has_room(query):
+        if (now < policy.idle_until or policy.due(now, newest)) and self._has_room(query):
             policy.start(now, newest)
+            query.closes = False
             host.wake()
+
+    def _closes(self, query: _Triggered) -> bool:
+        """True if commits that were not looked at yet let a window of the query close."""
+        if query.newest == query.looked_at:
+            return query.closes
+        query.looked_at = query.newest
+        query.closes = query.host.trigger.closes()
+        return query.closes
 
     def _has_room(self, query: _Triggered) -> bool:
         """True if a query may start a batch: not beside a first batch that has to be alone."""

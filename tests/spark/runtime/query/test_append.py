@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from rivermark import Stream
-from rivermark.runtime.query import append as appending
-from rivermark.runtime.query.append import BATCH_BYTES
+from rivermark.runtime.query import backlog
+from rivermark.runtime.query.backlog import BATCH_BYTES
 from rivermark.settings import Settings
 from tests.spark.helpers.landing import Landing
 from tests.spark.helpers.sensors import (
@@ -45,7 +45,7 @@ def test_no_row_is_dropped_and_all_results_are_equal_whatever_the_size_of_batche
 
     results = []
     for files, most in ((1, BATCH_BYTES), (3, BATCH_BYTES), (1000, 1)):
-        monkeypatch.setattr(appending, "BATCH_BYTES", most)
+        monkeypatch.setattr(backlog, "BATCH_BYTES", most)
         cut = settings.model_copy(update={"files_per_trigger": files})
         streams = all_kinds(f"_{files}")
         summaries = run(spark, cut, *streams)

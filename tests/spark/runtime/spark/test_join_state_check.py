@@ -14,7 +14,7 @@ from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
 from rivermark import Stream, Table, Topology
 from rivermark.lake.schema import create_table
-from rivermark.runtime.query import append as appending
+from rivermark.runtime.query import backlog
 from rivermark.runtime.supervision.run import run_bounded
 from rivermark.settings import Settings
 
@@ -65,8 +65,8 @@ def test_small_batches_are_committed_by_the_driver_and_no_row_is_lost_between_th
     settings = Settings(home=tmp_path)
     commit(settings, LEFT, 1200, 12)
     commit(settings, RIGHT, 1200, 4)
-    monkeypatch.setattr(appending, "BATCH_BYTES", 6000)
-    monkeypatch.setattr(appending, "LEAST_BYTES", 1)
+    monkeypatch.setattr(backlog, "BATCH_BYTES", 6000)
+    monkeypatch.setattr(backlog, "LEAST_BYTES", 1)
 
     done = run_bounded(spark, settings, Topology([JOINED]), [JOINED], run_id="r")
 

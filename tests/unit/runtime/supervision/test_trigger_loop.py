@@ -88,7 +88,7 @@ def step(loop: TriggerLoop, *each: _Triggered) -> None:
     """One look at each, long after the last."""
     for found in each:
         found.policy.started -= 100.0
-        found.policy.idle_until = -100.0
+        found.policy.idle_until = found.policy.rested = -100.0
         loop._step(found)
 
 
@@ -119,6 +119,19 @@ def test_later_batches_run_beside_each_other() -> None:
     assert (other.woken, process.woken) == (1, 2)
 
 
+def test_commits_that_let_a_window_close_do_not_wait_for_the_trigger() -> None:
+    loop, host = TriggerLoop(), Host()
+    found, answers = query(loop, host), [False, True]
+    host.trigger.closes = lambda: answers.pop(0)
+    found.policy.started = time.monotonic() - 1.0
+    found.policy.rested, found.policy.idle_until = 0.0, time.monotonic() + 100.0
+
+    loop._step(found)
+    assert (host.woken, answers) == (0, [True]), "these close nothing"
+    loop._step(found)
+    assert host.woken == 1, "those behind them do"
+
+
 def test_a_query_that_is_gone_holds_nobody_up() -> None:
     class Gone(Host):
         def wake(self) -> Any:
@@ -143,7 +156,8 @@ def test_a_query_by_the_clock_looks_when_a_timer_is_due_and_rests_otherwise() ->
 
     def look() -> None:
         """After its rest, and no longer than that."""
-        found.policy.started, found.policy.idle_until = time.monotonic() - 1.0, 0.0
+        found.policy.started = time.monotonic() - 1.0
+        found.policy.idle_until = found.policy.rested = 0.0
         loop._step(found)
 
     step(loop, found)
