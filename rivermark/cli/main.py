@@ -42,6 +42,7 @@ class Commands(CommandGroup):
         Declared("merge-late", "rivermark.cli.merge_late:merge_late", REPAIR),
         Declared("replay-ingest", "rivermark.cli.replay_ingest:replay_ingest", REPAIR),
         Declared("retake", "rivermark.cli.retake:retake", REPAIR),
+        Declared("upgrade", "rivermark.cli.upgrade:upgrade", RUN),
         Declared("savepoint", "rivermark.cli.savepoint:savepoint", RUN),
         Declared("fork", "rivermark.cli.fork:fork", RUN),
         Declared("reset", "rivermark.cli.reset:reset", REPAIR),

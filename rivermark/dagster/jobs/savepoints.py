@@ -29,6 +29,7 @@ from rivermark.runtime.savepoint.fork import (
 )
 from rivermark.runtime.savepoint.resume import Order, resume
 from rivermark.runtime.savepoint.store import delete, savepoint, stop_and_take, take
+from rivermark.runtime.savepoint.upgrade import upgrade
 from rivermark.runtime.supervision.hosting import Hosting
 
 
@@ -40,6 +41,7 @@ class Way(enum.Enum):
     verify = "verify"
     delete = "delete"
     resume = "resume"
+    upgrade = "upgrade"
     fork = "fork"
     run_fork = "run_fork"
     compare_fork = "compare_fork"
@@ -48,7 +50,7 @@ class Way(enum.Enum):
 
 
 NEEDS: Final = {
-    **dict.fromkeys((Way.take, Way.stop_and_take), ("stream",)),
+    **dict.fromkeys((Way.take, Way.stop_and_take, Way.upgrade), ("stream",)),
     **dict.fromkeys((Way.verify, Way.delete, Way.resume), ("stream", "savepoint")),
     Way.fork: ("stream", "savepoint", "fork"),
     **dict.fromkeys((Way.run_fork, Way.compare_fork, Way.promote_fork, Way.drop_fork), ("fork",)),
@@ -69,7 +71,8 @@ class SavepointConfig(dg.Config):
     way: Way = Field(
         default=Way.take,
         description="take: a running stream goes on. stop_and_take: its group is paused first. "
-        "verify reads every file. resume: the stream goes back. fork: it runs from there beside "
+        "verify reads every file. resume: the stream goes back. upgrade: it goes "
+        "on with the code as it is now, or is put back. fork: it runs from there beside "
         "the living one, until it is promoted into its place or dropped.",
     )
     stream: str = Field(default="", description="The name of a stream, such as taxi/driver_tips.")
@@ -136,6 +139,19 @@ def savepoint_job(topology: Topology) -> dg.JobDefinition:
                 delete(lake, stream.name, kept.id, stands_on(lake))
             elif way is Way.resume and kept:
                 resume(order, stream, kept.id)
+            elif way is Way.upgrade:
+                hosting = Hosting(
+                    settings=settings,
+                    topology=topology,
+                    streams=[stream],
+                    run_id=order.run_id,
+                    continuous=False,
+                )
+                rivermark_spark.for_run(hosting.session_kind())
+                by = context.run.tags.get("user", "Dagster")
+                done = upgrade(order, stream, rivermark_spark.spark_session, by=by)
+                shown["savepoint"] = dg.MetadataValue.text(done.savepoint)
+                shown["batches"] = dg.MetadataValue.int(done.batches)
             elif way is Way.fork and kept:
                 fork(order, stream, name, kept.id, accept=config.accept)
             elif way is Way.run_fork:

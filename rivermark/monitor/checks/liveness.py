@@ -7,7 +7,8 @@ from functools import partial
 from typing import Final
 
 from rivermark.model.check import CheckResult
-from rivermark.model.stream import AnyStream
+from rivermark.model.stream import AnyStream, Stream
+from rivermark.runtime.code_version import code_of
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.runtime.supervision.heartbeat import (
     ENDED,
@@ -24,6 +25,9 @@ ALIVE: Final = "is_alive"
 SILENCE: Final = timedelta(minutes=3)
 """A restart takes up to two minutes (a tick, a delay, the driver's start); later a person is
 needed."""
+
+OLDER_CODE: Final = "runs_older_code"
+"""Key in `numbers`, there only where the code in the repository is not what runs."""
 
 WITHOUT_PROGRESS: Final = timedelta(minutes=10)
 """For streams that declare no `fresh_within`, while input waits."""
@@ -67,14 +71,19 @@ def alive(settings: Settings, stream: AnyStream, now: datetime) -> CheckResult:
     waiting, progress_at = beat.numbers.get(WAITING, 0), beat.last_progress_at
     idle = now - progress_at if progress_at else timedelta(0)
     waited = now - beat.waiting_since if waiting and beat.waiting_since else timedelta(0)
+    older = isinstance(stream, Stream) and beat.code not in (None, code_of(stream))
+    upgrade = f"rivermark upgrade {stream.name}" if older else ""
     stale = stream.fresh_within is not None and idle > stream.fresh_within
     return result(
         passed=not stale and waited <= (stream.fresh_within or WITHOUT_PROGRESS),
         observed=(
             f"alive in run {beat.run_id}; last batch "
             f"{f'{_seconds(idle)} ago' if progress_at else 'not yet'}, {waiting:,.0f} waiting"
+            + (f"; it runs older code than the repository: {upgrade}" if upgrade else "")
         ),
-        numbers=numbers | {"seconds_since_progress": idle.total_seconds(), WAITING: waiting},
+        numbers=numbers
+        | {"seconds_since_progress": idle.total_seconds(), WAITING: waiting}
+        | ({OLDER_CODE: 1} if upgrade else {}),
     )
 
 

@@ -111,22 +111,27 @@ def stop_and_take(
     store = DesiredStore(settings.state)
     before = store.get(stream.group)
     store.set(stream.group, "paused", by=by, reason=f"savepoint of {stream.name}")
-    deadline = time.monotonic() + STOPPING
     try:
-        while True:
-            on_step(f"waiting for {stream.group} to stop")
-            try:
-                lease = Lease(settings.state, stream.name).acquire(run_id)
-                break
-            except StreamAlreadyRunning:
-                if time.monotonic() > deadline:
-                    raise
-        with lease:
+        with lease_when_stopped(settings, stream, run_id, on_step):
             return take(settings, stream, on_step=on_step)
     except BaseException:
         if before.state == "run":
             store.set(stream.group, "run", by=by, reason="its savepoint could not be taken")
         raise
+
+
+def lease_when_stopped(
+    settings: Settings, stream: AnyStream, run_id: str, on_step: Callable[[str], None]
+) -> Lease:
+    """The lease of a stream whose group was paused; StreamAlreadyRunning after two minutes."""
+    deadline = time.monotonic() + STOPPING
+    while True:
+        on_step(f"waiting for {stream.group} to stop")
+        try:
+            return Lease(settings.state, stream.name).acquire(run_id)
+        except StreamAlreadyRunning:
+            if time.monotonic() > deadline:
+                raise
 
 
 def copy_checkpoint(source: str, target: str, batch: int) -> None:

@@ -64,6 +64,8 @@ class Heartbeat:
     cause: str | None = None
     restartable: bool = True
     numbers: dict[str, int | float] = field(default_factory=dict)
+    code: str | None = None
+    """The build that runs, with a hash of its module; None of an ingest."""
 
     @property
     def given_up(self) -> bool:

@@ -20,8 +20,9 @@ from rivermark.lake.fence import fence
 from rivermark.lake.maintenance.compaction import join_many
 from rivermark.lake.schema import create_table
 from rivermark.model.errors import StreamFailed, TableDamaged
-from rivermark.model.stream import AnyStream, inputs_of
+from rivermark.model.stream import AnyStream, Stream, inputs_of
 from rivermark.runtime.batch_metrics import StreamSummary
+from rivermark.runtime.code_version import code_of
 from rivermark.runtime.query.base import QueryHost
 from rivermark.runtime.query.factory import host_for
 from rivermark.runtime.spark.callbacks import Reports
@@ -75,6 +76,8 @@ class Supervisor:
         self.hosts: dict[str, QueryHost] = {}
         self.runs = {s.name: StreamRun(s, bounded) for s in self.streams}
         self.summaries = {s.name: StreamSummary(s.name) for s in self.streams}
+        # Now: the source of a module may be another one later.
+        self._codes = {s.name: code_of(s) for s in self.streams if isinstance(s, Stream)}
         self._failures: list[StreamFailed] = []
         self._wanted: set[str] = set()
         self._triggers = TriggerLoop()
@@ -366,6 +369,7 @@ class Supervisor:
                 FAILURES: run.failures,
                 **({GIVEN_UP: 1} if run.given_up else {}),
             },
+            code=self._codes.get(name),
         )
 
     def _waiting(self, name: str, host: QueryHost | None) -> int:

@@ -15,6 +15,7 @@ from rivermark.monitor.checks.row_checks import (
     static_rows_unique,
 )
 from rivermark.monitor.completeness.checks import completeness_checks
+from rivermark.runtime.code_version import code_of
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.runtime.supervision.heartbeat import FAILURES, WAITING, Heartbeat, HeartbeatStore
 from rivermark.runtime.supervision.progress_log import STREAM_PROGRESS
@@ -211,6 +212,22 @@ def test_a_stream_that_should_run_must_beat_and_move(
     HeartbeatStore(settings.state).beat(replace(BEAT, **beat))
 
     assert alive(settings, rides, NOON).passed is holds
+
+
+def test_a_stream_that_runs_older_code_than_the_repository_is_named(
+    settings: Settings, rides: Ingest
+) -> None:
+    should_run(settings)
+    stream, store = hourly(rides), HeartbeatStore(settings.state)
+    beat = replace(BEAT, stream=stream.name, group=stream.group)
+
+    store.beat(replace(beat, code=code_of(stream)))
+    assert "older code" not in alive(settings, stream, NOON).observed
+    store.beat(replace(beat, code="assets.taxi:hourly@000000000000"))
+    older = alive(settings, stream, NOON)
+
+    assert older.observed.endswith("repository: rivermark upgrade taxi/hourly")
+    assert older.numbers["runs_older_code"] == 1
 
 
 def test_of_a_stream_whose_heartbeat_cannot_be_read_nothing_is_said(
