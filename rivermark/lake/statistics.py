@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import UTC, date, datetime
-from typing import Literal
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +15,7 @@ from deltalake import DeltaTable
 from rivermark.lake.delta import dataset_of, delta_table, read_batches
 from rivermark.lake.lake import Lake
 from rivermark.model.table import Table
-from rivermark.model.time import FIRST, LAST
+from rivermark.model.time import FIRST, LAST, MILLISECOND
 
 Moment = date | datetime
 
@@ -71,6 +73,29 @@ def _bound(
         return None
     chosen = choose(known)
     return chosen.astimezone(UTC) if isinstance(chosen, datetime) else chosen
+
+
+def newest_added(actions: Iterable[Mapping[str, Any]], column: str) -> datetime | None:
+    """The newest time (UTC) of a column among the rows that a commit adds; None where it has none.
+
+    It is never later than the true one: a bound without microseconds may be rounded up, and counts
+    a millisecond less. Raises ValueError where a file does not tell its bounds.
+    """
+    newest = None
+    for action in actions:
+        if "add" not in action or not action["add"]["dataChange"]:
+            continue
+        told = json.loads(action["add"].get("stats") or "{}")
+        if told.get("nullCount", {}).get(column, -1) == told.get("numRecords"):
+            continue
+        greatest = told.get("maxValues", {}).get(column)
+        if not isinstance(greatest, str):
+            raise ValueError(f"{action['add']['path']} does not tell its newest {column}")
+        at = datetime.fromisoformat(greatest)
+        at = at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+        at -= timedelta(0) if re.search(r"\.\d{6}", greatest) else MILLISECOND
+        newest = at if newest is None else max(newest, at)
+    return newest
 
 
 def within_calendar(value: pa.Scalar) -> list[Moment]:

@@ -31,14 +31,14 @@ EPOCH = re.compile(r"\bdate(?:time)?\(1970")
 """A definition of when time begins: `model/time.py` has it."""
 
 LIMITS = {
-    "lines": 81_463,
-    "modules": 629,
+    "lines": 81_552,
+    "modules": 630,
     "modules above 300 lines": 9,
     "lines that the admission function imports": 5_803,
     "private names of Spark": 48,
     "docstrings that begin with a clause": 0,
     "modules that define the epoch": 1,
-    "small modules with one importer": 14,
+    "small modules with one importer": 15,
 }
 
 

@@ -28,6 +28,7 @@ from rivermark.model.stream import AnyStream
 from rivermark.monitor.checks.history import newest_results
 from rivermark.monitor.checks.liveness import alive
 from rivermark.monitor.lag import lags_of
+from rivermark.monitor.prometheus.event_age import EventAges
 from rivermark.monitor.watermarks import watermarks_of
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.runtime.supervision.heartbeat import FAILURES, WAITING, HeartbeatStore
@@ -151,6 +152,7 @@ class DeploymentMetrics:
         # First, since it counts what is new.
         self._registry.register(_Now(self._now))
         self._batches = BatchCounts(settings, {s.name for s in streams}, self._registry)
+        self._ages = EventAges(settings.lake(), streams, self._registry)
 
     def text(self) -> bytes:
         """The metrics as they are now, in Prometheus' text format."""
@@ -182,6 +184,7 @@ class DeploymentMetrics:
         with snapshot(self._settings.lake()):
             parts: dict[str, Callable[[], list[GaugeMetricFamily]]] = {
                 "batches": self._new_batches,
+                "ages": self._new_ages,
                 "life": self._life,
                 "watermarks": self._watermarks,
                 "lag": self._lag,
@@ -201,6 +204,10 @@ class DeploymentMetrics:
 
     def _new_batches(self) -> list[GaugeMetricFamily]:
         self._batches.count_new()
+        return []
+
+    def _new_ages(self) -> list[GaugeMetricFamily]:
+        self._ages.count_new()
         return []
 
     def _life(self) -> list[GaugeMetricFamily]:

@@ -12,16 +12,15 @@ commit has no statistics of the column, or where an input of several has brought
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from rivermark.lake.delta import delta_table
 from rivermark.lake.lake import Lake
 from rivermark.lake.log import CommitLog
+from rivermark.lake.statistics import newest_added
 from rivermark.model.errors import RivermarkError
 from rivermark.model.stream import Stream, lateness_of, needed_lateness, table_of
 from rivermark.model.table import Table
@@ -53,26 +52,13 @@ class _Input:
             adds = [a["add"] for a in actions if "add" in a and a["add"]["dataChange"]]
             if "remove" in kinds:
                 continue  # A stream passes over commits that changed rows, and over copies.
-            for add in adds:
-                statistics = json.loads(add.get("stats") or "{}")
-                if statistics.get("nullCount", {}).get(self.column) == statistics.get("numRecords"):
-                    continue
-                greatest = statistics.get("maxValues", {}).get(self.column)
-                if not isinstance(greatest, str):
-                    return False
-                newest = max(newest or 0, self._millis(greatest))
+            if (at := newest_added(actions, self.column)) is not None:
+                newest = max(newest or 0, millis_of(at - self.lag))
             files, size = files + len(adds), size + sum(add["size"] for add in adds)
         if files > most_files or size > most_bytes:
             return False
         self.reached = newest
         return True
-
-    def _millis(self, greatest: str) -> int:
-        """The watermark by a newest event time. A bound without microseconds may be rounded up."""
-        at = datetime.fromisoformat(greatest)
-        exact = re.search(r"\.\d{6}", greatest) is not None
-        newest = millis_of(at if at.tzinfo else at.replace(tzinfo=UTC))
-        return newest - (not exact) - self.lag // MILLISECOND
 
 
 class BatchProof:

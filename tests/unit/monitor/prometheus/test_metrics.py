@@ -16,7 +16,11 @@ from urllib.parse import urlsplit
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from rivermark.lake.batch_writer import TableWriter
 from rivermark.lake.delta import delta_table
+from rivermark.lake.schema import create_table
+from rivermark.lake.system_tables import rows_of
+from rivermark.model.sink import Origin
 from rivermark.model.stream import Ingest
 from rivermark.monitor.prometheus.metrics import DeploymentMetrics
 from rivermark.monitor.prometheus.server import MetricsServer
@@ -73,6 +77,30 @@ def test_a_stream_counts_from_its_first_batch(
     assert after["rivermark_batch_seconds_bucket", "0.5", rides.name] == 0
     assert after["rivermark_batch_seconds_bucket", "1.0", rides.name] == 1
     assert after["rivermark_last_batch_timestamp_seconds", rides.name] == NOW.timestamp()
+
+
+def test_it_tells_how_old_the_newest_event_of_a_commit_is(
+    settings: Settings, metrics: DeploymentMetrics, rides: Ingest
+) -> None:
+    lake, table = settings.lake(), rides.admitted
+    create_table(lake, table)
+    writer = TableWriter(lake, table, Origin(rides.name, 0, NOW, "r"))
+
+    def admit(batch: int, *ages: float) -> None:
+        at = [datetime.now(UTC) - timedelta(seconds=age) for age in ages]
+        rows = [{rides.contract.event_time: each, "_ingest_batch": batch} for each in at]
+        writer.append_once(rows_of(table, rows), batch)
+
+    admit(0, 0.1)
+    counted = "rivermark_event_to_table_seconds_count", rides.name
+    assert samples(metrics)[counted] == 0, "what was there at the first look is not counted"
+    admit(1, 9.0, 4.0)
+    admit(2, 700.0)
+    after = samples(metrics)
+    assert after[counted] == 2
+    assert after["rivermark_event_to_table_seconds_bucket", "3.0", rides.name] == 0
+    assert after["rivermark_event_to_table_seconds_bucket", "5.0", rides.name] == 1
+    assert after["rivermark_event_to_table_seconds_bucket", "3600.0", rides.name] == 2
 
 
 def test_each_batch_counts_once_whatever_upkeep_does(
