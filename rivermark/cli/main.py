@@ -43,6 +43,7 @@ class Commands(CommandGroup):
         Declared("replay-ingest", "rivermark.cli.replay_ingest:replay_ingest", REPAIR),
         Declared("retake", "rivermark.cli.retake:retake", REPAIR),
         Declared("upgrade", "rivermark.cli.upgrade:upgrade", RUN),
+        Declared("rescale", "rivermark.cli.rescale:rescale", RUN),
         Declared("savepoint", "rivermark.cli.savepoint:savepoint", RUN),
         Declared("fork", "rivermark.cli.fork:fork", RUN),
         Declared("reset", "rivermark.cli.reset:reset", REPAIR),

@@ -50,7 +50,8 @@ class ProcessBuild(BindableBuild):
     `inputs` are the process's inputs in the order of the stream's `reads`. `buckets` is how many
     parts the keys fall into: fixed by the first start, whatever is declared since. `meter` takes
     the process's own numbers, where somebody listens; `replays` are dead letters to handle again.
-    `placing` is how the checkpoint's keys were given their buckets, None before its first start.
+    `placing` is how the checkpoint's keys were given their buckets, None before its first start;
+    `labelled_for` the number of partitions of that start, where it is another one now.
     """
 
     make: Callable[[], KeyedProcess[Any, Any]]
@@ -63,6 +64,7 @@ class ProcessBuild(BindableBuild):
     idle: tuple[str, ...]
     meter: Meter | None = field(default=None, repr=False)
     placing: Placing | None = None
+    labelled_for: int | None = None
     replays: DataFrame | None = field(default=None, repr=False)
     _writer: WireWriter | None = field(default=None, repr=False)
     _built: StructType | None = field(default=None, repr=False)
@@ -127,7 +129,8 @@ class ProcessBuild(BindableBuild):
             )
         streaming = any(each.isStreaming for each in frames)
         session = frames[0].sparkSession
-        partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
+        partitions = self.labelled_for
+        partitions = partitions or int(session.conf.get("spark.sql.shuffle.partitions") or 1)
         labels = tuple(bucket_labels(self.buckets, partitions))
         events, readers_of_inputs = self._prepared(frames)
         placed = self._placed(readers_of_inputs)

@@ -28,6 +28,8 @@ class ProcessRecord:
     schemas: tuple[StateSchema, ...]
     replays: bool = False
     placing: Placing | None = None
+    labelled_for: int | None = None
+    """The number of partitions by which the buckets were labelled, where it was changed since."""
 
 
 def read_record(checkpoint: str, stream: str) -> ProcessRecord | None:

@@ -88,6 +88,7 @@ class ProcessHost(AppendHost):
             buckets=self._record.buckets,
             meter=self._meter,
             placing=self._record.placing,
+            labelled_for=self._record.labelled_for,
         )
         self.build = self._build_process
         self._holding = [declared.leads(place) for place in range(len(stream.reads))]

@@ -195,6 +195,7 @@ COMMANDS: list[tuple[str, int, str]] = [
     ("accept --group taxi_events --dry-run --json", 0, '"accepted": null'),
     ("accept-loss --group taxi_events --dry-run --json", 0, '"accepted": false'),
     ("savepoint take --group taxi_events --dry-run", 1, "has finished no batch"),
+    ("rescale taxi/driver_tips --partitions 8 --dry-run", 1, "has finished no batch"),
     ("upgrade --group taxi_events --dry-run", 1, "no Java was found in JAVA_HOME"),
     ("manifest --json", 0, '"streams": {}'),
     ("savepoint list --json", 0, '"savepoints": []'),
