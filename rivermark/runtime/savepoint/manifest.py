@@ -11,6 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from importlib.metadata import version
+from typing import Self
+
+from deltalake import DeltaTable
 
 from rivermark.lake.delta import delta_table
 from rivermark.lake.filesystem import content_of, filesystem
@@ -57,7 +60,19 @@ class TableVersion:
     files: int
     bytes: int
     schema: str = ""
-    """Its columns as JSON, as Delta has them."""
+    """Its columns as JSON, as Delta has them; empty in manifests of earlier releases."""
+
+    @classmethod
+    def of(cls, opened: DeltaTable) -> Self:
+        """The version of a table that is open."""
+        sizes = file_sizes(opened)
+        return cls(
+            table_id=str(opened.metadata().id),
+            version=opened.version(),
+            files=len(sizes),
+            bytes=sum(sizes),
+            schema=opened.schema().to_json(),
+        )
 
 
 class NotRun(RivermarkError):
@@ -193,15 +208,7 @@ def _version(lake: Lake, table: Table, stream: str, generation: int, batch: int)
         if ours <= (generation, batch):
             break
         last = commit.version - 1
-    opened = delta_table(lake.path(table), last)
-    sizes = file_sizes(opened)
-    return TableVersion(
-        table_id=str(opened.metadata().id),
-        version=last,
-        files=len(sizes),
-        bytes=sum(sizes),
-        schema=opened.schema().to_json(),
-    )
+    return TableVersion.of(delta_table(lake.path(table), last))
 
 
 def is_batch_of(metadata: dict[str, object], stream: str) -> bool:
