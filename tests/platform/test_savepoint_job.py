@@ -10,6 +10,7 @@ import pytest
 from rivermark.dagster.jobs.names import table_key
 from rivermark.dagster.jobs.savepoints import SavepointConfig
 from rivermark.dagster.resources.spark import SparkResource
+from rivermark.runtime.batch_metrics import StreamSummary
 from rivermark.runtime.savepoint.fork import forks
 from rivermark.runtime.savepoint.store import savepoints
 from rivermark.settings import Settings
@@ -72,11 +73,37 @@ def test_a_fork_is_compared_and_promoted_or_dropped(
     assert not forks(settings.lake())
 
 
+def test_a_stream_is_upgraded_and_one_without_state_is_not_rescaled(
+    defs: dg.Definitions,
+    instance: dg.DagsterInstance,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried: list[str] = []
+
+    def drained(*hosted: Any, run_id: str) -> dict[str, StreamSummary]:
+        (stream,) = hosted[3]
+        tried.append(stream.name)
+        return {stream.name: StreamSummary(stream.name, batches=3)}
+
+    monkeypatch.setattr("rivermark.runtime.savepoint.upgrade.run_bounded", drained)
+    assert run(defs, instance, way="upgrade", stream=HOURLY.name).success
+    assert tried == [HOURLY.name]
+    assert len(savepoints(settings.lake(), HOURLY.name)) == 1
+    seen = instance.fetch_observations(table_key(HOURLY.tables[0]), limit=1).records[0]
+    assert seen.asset_observation is not None
+    assert seen.asset_observation.metadata["batches"].value == 3
+
+    other = run(defs, instance, way="rescale", stream=HOURLY.name, partitions=8)
+    assert "keeps no state" in failure(other)
+
+
 @pytest.mark.parametrize(
     ("config", "sentence"),
     [
         ({"way": "resume", "stream": "shop/hourly"}, "resume: give the savepoint"),
         ({"way": "take"}, "take: give the stream"),
+        ({"way": "rescale", "stream": "shop/hourly"}, "rescale: give the partitions"),
         ({"way": "take", "stream": "shop/hourly", "fork": "x"}, "fork does not go with way take"),
         ({"way": "drop_fork", "fork": "x", "accept": True}, "accept does not go with"),
     ],

@@ -27,6 +27,7 @@ from rivermark.runtime.savepoint.fork import (
     stands_on,
     with_forks,
 )
+from rivermark.runtime.savepoint.rescale import check_rescalable, rescale
 from rivermark.runtime.savepoint.resume import Order, resume
 from rivermark.runtime.savepoint.store import delete, savepoint, stop_and_take, take
 from rivermark.runtime.savepoint.upgrade import upgrade
@@ -42,6 +43,7 @@ class Way(enum.Enum):
     delete = "delete"
     resume = "resume"
     upgrade = "upgrade"
+    rescale = "rescale"
     fork = "fork"
     run_fork = "run_fork"
     compare_fork = "compare_fork"
@@ -52,6 +54,7 @@ class Way(enum.Enum):
 NEEDS: Final = {
     **dict.fromkeys((Way.take, Way.stop_and_take, Way.upgrade), ("stream",)),
     **dict.fromkeys((Way.verify, Way.delete, Way.resume), ("stream", "savepoint")),
+    Way.rescale: ("stream", "partitions"),
     Way.fork: ("stream", "savepoint", "fork"),
     **dict.fromkeys((Way.run_fork, Way.compare_fork, Way.promote_fork, Way.drop_fork), ("fork",)),
 }
@@ -72,8 +75,9 @@ class SavepointConfig(dg.Config):
         default=Way.take,
         description="take: a running stream goes on. stop_and_take: its group is paused first. "
         "verify reads every file. resume: the stream goes back. upgrade: it goes "
-        "on with the code as it is now, or is put back. fork: it runs from there beside "
-        "the living one, until it is promoted into its place or dropped.",
+        "on with the code as it is now, or is put back. rescale: its state gets another number of "
+        "partitions. fork: it runs from there beside the living one, until it "
+        "is promoted into its place or dropped.",
     )
     stream: str = Field(default="", description="The name of a stream, such as taxi/driver_tips.")
     savepoint: str = Field(default="", description="The id of a savepoint, or latest.")
@@ -85,6 +89,7 @@ class SavepointConfig(dg.Config):
         default=False,
         description="resume, promote_fork: start streams over that have read rows which go.",
     )
+    partitions: int = Field(default=0, ge=0, description="rescale: the number of partitions.")
     first: DayText = Field(default="", description="compare_fork: a day. Empty: all finished.")
     last: DayText = Field(default="", description="compare_fork: the last day. Empty: the first.")
 
@@ -152,6 +157,13 @@ def savepoint_job(topology: Topology) -> dg.JobDefinition:
                 done = upgrade(order, stream, rivermark_spark.spark_session, by=by)
                 shown["savepoint"] = dg.MetadataValue.text(done.savepoint)
                 shown["batches"] = dg.MetadataValue.int(done.batches)
+            elif way is Way.rescale:
+                check_rescalable(settings, stream, config.partitions)
+                spark = rivermark_spark.spark_session
+                other = rescale(order, stream, spark, config.partitions)
+                shown["savepoint"] = dg.MetadataValue.text(other.savepoint)
+                entries = sum(count for count, _ in other.state.values())
+                shown["entries of state"] = dg.MetadataValue.int(entries)
             elif way is Way.fork and kept:
                 fork(order, stream, name, kept.id, accept=config.accept)
             elif way is Way.run_fork:
