@@ -52,6 +52,8 @@ Days = Annotated[float, Field(gt=0, json_schema_extra={"unit": "days"})]
 Memory = Annotated[
     str, Field(pattern=r"^[1-9]\d*[mg]$", json_schema_extra={"unit": "GiB (`m`: MiB)"})
 ]
+ADDRESS: Final = re.compile(r"[A-Za-z][\w+.-]+:/")
+"""How a URI begins once it was taken for a path, which makes one slash of two."""
 LINEAGE: Final = re.compile(r"file:///.|https?://.")
 """How an address of lineage begins."""
 
@@ -219,8 +221,9 @@ class Settings(BaseSettings):
         """Derive what was not given from `home`; relative paths count from the working folder.
 
         Raises:
-            RivermarkError: for a lake where tables cannot be opened, a master that Spark does not
-                have, and a variable of the environment that is no setting.
+            RivermarkError: for a lake where tables cannot be opened, an address where a folder on a
+                disk is needed, a master that Spark does not have, and a variable of the environment
+                that is no setting.
         """
         self._refuse_unknown_variables()
         if not MASTER.fullmatch(self.master):
@@ -240,6 +243,14 @@ class Settings(BaseSettings):
                 reason = "is set by the platform" if name in FIXED else "does not begin with spark."
                 raise RivermarkError(
                     f"setting spark_conf (RIVERMARK_SPARK_CONF): {name!r} {reason}; leave it out"
+                )
+        for setting in ("home", "state_root", "query_folder"):
+            given = str(getattr(self, setting))
+            if ADDRESS.match(given):
+                raise RivermarkError(
+                    f"setting {setting} ({PREFIX}{setting.upper()}): {given!r} is an address, and "
+                    "this folder must lie on a disk; name a folder by its path "
+                    "(only lake_root and landing_root may be addresses)"
                 )
         self.home = self.home.resolve()
         self.lake_root = self.lake_root or str(self.home / "lake")

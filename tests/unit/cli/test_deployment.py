@@ -76,6 +76,30 @@ def test_a_setting_that_cannot_be_is_named_with_its_variable(
         settings_for(None)
 
 
+@pytest.mark.parametrize("address", ["s3://lake/x", "s3a://lake/x", "file:///lake/x"])
+@pytest.mark.parametrize("setting", ["home", "state_root", "query_folder"])
+def test_an_address_is_refused_where_a_folder_must_lie_on_a_disk(
+    setting: str, address: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    variable = f"RIVERMARK_{setting.upper()}"
+    monkeypatch.setenv(variable, address)
+
+    with pytest.raises(RivermarkError, match=rf"{variable}.*is an address.*must lie on a disk"):
+        settings_for(None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_lake_and_landing_may_be_addresses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("RIVERMARK_LAKE_ROOT", "s3://bucket/lake")
+    monkeypatch.setenv("RIVERMARK_LANDING_ROOT", "s3://bucket/landing")
+
+    settings = settings_for(tmp_path)
+
+    assert settings.lake_root == "s3://bucket/lake"
+    assert settings.state == tmp_path / "state"
+
+
 @pytest.mark.parametrize("name", ["h%20x", "h[1]", "h^x", "h|x", "h\\x", "h\tx"])
 def test_n012_a_home_that_delta_cannot_open_is_refused_in_plain_words(
     name: str, tmp_path: Path

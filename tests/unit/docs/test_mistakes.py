@@ -282,6 +282,9 @@ CONSOLE: dict[str, Callable[[], object]] = {
     "`RIVERMARK_DRIVER_MEMROY=4g`": with_variable("RIVERMARK_DRIVER_MEMROY", "4g"),
     "`RIVERMARK_NOTIFY_COMMAND=mail-me`": with_variable("RIVERMARK_NOTIFY_COMMAND", "mail-me"),
     "`RIVERMARK_LAKE_ROOT=s4://lake`": with_variable("RIVERMARK_LAKE_ROOT", "s4://lake"),
+    "`RIVERMARK_STATE_ROOT=s3://lake/state`": with_variable(
+        "RIVERMARK_STATE_ROOT", "s3://lake/state"
+    ),
     "Java missing": without_java,
     "`JAVA_HOME=/opt/none`": lambda: without_java("/opt/none"),
     "no JARs": without_jars,
