@@ -8,7 +8,6 @@ from typing import Final
 
 from rivermark.model.check import CheckResult
 from rivermark.model.stream import AnyStream, Stream
-from rivermark.runtime.code_version import code_of
 from rivermark.runtime.supervision.desired_state import DesiredStore
 from rivermark.runtime.supervision.heartbeat import (
     ENDED,
@@ -71,8 +70,7 @@ def alive(settings: Settings, stream: AnyStream, now: datetime) -> CheckResult:
     waiting, progress_at = beat.numbers.get(WAITING, 0), beat.last_progress_at
     idle = now - progress_at if progress_at else timedelta(0)
     waited = now - beat.waiting_since if waiting and beat.waiting_since else timedelta(0)
-    older = isinstance(stream, Stream) and beat.code not in (None, code_of(stream))
-    upgrade = f"rivermark upgrade {stream.name}" if older else ""
+    upgrade = f"rivermark upgrade {stream.name}" if _is_older(beat.code, stream) else ""
     stale = stream.fresh_within is not None and idle > stream.fresh_within
     return result(
         passed=not stale and waited <= (stream.fresh_within or WITHOUT_PROGRESS),
@@ -85,6 +83,16 @@ def alive(settings: Settings, stream: AnyStream, now: datetime) -> CheckResult:
         | {"seconds_since_progress": idle.total_seconds(), WAITING: waiting}
         | ({OLDER_CODE: 1} if upgrade else {}),
     )
+
+
+def _is_older(code: str | None, stream: AnyStream) -> bool:
+    """True if the code that runs is known, and is not that of the repository."""
+    if code is None or not isinstance(stream, Stream):
+        return False
+    # Here, because commands must not wait for modules of process functions.
+    from rivermark.runtime.code_version import code_of
+
+    return code != code_of(stream)
 
 
 def _seconds(span: timedelta) -> str:
