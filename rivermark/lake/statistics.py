@@ -85,10 +85,10 @@ def newest_added(actions: Iterable[Mapping[str, Any]], column: str) -> datetime 
     for action in actions:
         if "add" not in action or not action["add"]["dataChange"]:
             continue
-        told = json.loads(action["add"].get("stats") or "{}")
-        if told.get("nullCount", {}).get(column, -1) == told.get("numRecords"):
+        stats = json.loads(action["add"].get("stats") or "{}")
+        if stats.get("nullCount", {}).get(column, -1) == stats.get("numRecords"):
             continue
-        greatest = told.get("maxValues", {}).get(column)
+        greatest = stats.get("maxValues", {}).get(column)
         if not isinstance(greatest, str):
             raise ValueError(f"{action['add']['path']} does not tell its newest {column}")
         at = datetime.fromisoformat(greatest)

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rivermark.lake.delta import delta_stream
+from rivermark.lake.filesystem import filesystem
 from rivermark.lake.lake import Lake
 from rivermark.lake.rows_in_files import InFiles
 from rivermark.lake.schema import create_table
@@ -24,6 +25,7 @@ from rivermark.operators.reach import BuildReach, collecting
 from rivermark.quality.publish_gate import audit
 from rivermark.runtime.batch_metrics import BatchResult
 from rivermark.runtime.checkpoint.batch_rows import keep_files, keep_rows, kept_files, kept_rows
+from rivermark.runtime.checkpoint.generation import newest_entry
 from rivermark.runtime.checkpoint.identity import check_plan
 from rivermark.runtime.checkpoint.watermarks import (
     batch_to_close,
@@ -156,9 +158,11 @@ class AppendHost(QueryHost):
     def wake(self) -> None:
         """Let the query look for input, by the watermark that it will find."""
         if self._proof is not None and self.query is not None and self.clock is not None:
+            store, path = filesystem(self.checkpoint)
+            planned = newest_entry(store, f"{path}/offsets")
             reached = self._proof.proved()
-            if reached is not None:
-                run_by(self.query, reached)
+            if reached is not None and planned is not None:
+                run_by(self.query, reached, planned)
         super().wake()
 
     def resume(self) -> None:

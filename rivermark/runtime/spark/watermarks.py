@@ -90,11 +90,30 @@ def moving(table: Table) -> str:
     return WATERMARK_AFTER.name if carried else table.event_time
 
 
-def run_by(query: StreamingQuery, millis: int) -> None:
-    """Have the next batch of a query that rests run by a watermark (ms), if it is a later one."""
-    tracker: Any = query._jsq.streamingQuery().watermarkTracker()
-    if millis > tracker.currentWatermark():
-        tracker.setWatermark(millis)
+def run_by(query: StreamingQuery, millis: int, planned: int) -> None:
+    """Have the next batch of a query that rests run by a watermark (ms), if it is a later one.
+
+    `planned` is its last batch. A look that found no input has noted for the batch behind it the
+    watermark of then, as its operators would see it: that note is taken back.
+    """
+    execution: Any = query._jsq.streamingQuery()
+    tracker = execution.watermarkTracker()
+    if millis <= tracker.currentWatermark():
+        return
+    propagator = _field_of(execution, "watermarkPropagator")
+    noted = None if propagator is None else _field_of(propagator, "batchIdToWatermark")
+    while noted is not None and not noted.isEmpty() and noted.lastKey() > planned:
+        noted.pollLastEntry()
+    tracker.setWatermark(millis)
+
+
+def _field_of(held: Any, name: str) -> Any:
+    """A field of an object of the JVM that only the object itself may read; None if it has none."""
+    for field in held.getClass().getDeclaredFields():
+        if field.getName() == name:
+            field.setAccessible(True)
+            return field.get(held)
+    return None
 
 
 def with_watermark(stream: Stream, table: Table, rows: DataFrame) -> DataFrame:

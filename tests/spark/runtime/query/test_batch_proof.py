@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
@@ -45,7 +46,7 @@ def batches(settings: Settings, stream: Stream) -> list[tuple[int, str]]:
 
 
 def test_the_batch_that_brings_the_proof_closes_the_window(
-    spark: SparkSession, settings: Settings
+    spark: SparkSession, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     admit(settings, reading(0), reading(1))
     table = PER_WINDOW.tables[0]
@@ -54,12 +55,15 @@ def test_the_batch_that_brings_the_proof_closes_the_window(
         admit(settings, reading(2))
         admit(settings, reading(3))
         for minute, number in ((6.5, 1), (12, 2), (17, 3)):
+            # By then it has looked once more, and found nothing to close.
+            time.sleep(settings.trigger_seconds + 1)
             admit(settings, reading(minute))
             wait_until(
                 lambda: row_count(settings.lake(), table) == number,  # noqa: B023
                 reason=f"window {number} is closed",
                 alive=thread.alive,
             )
+    assert "is started again" not in caplog.text
     assert counts(spark, settings) == [4, 1, 1]
     written = batches(settings, PER_WINDOW)
     (second, at_twelve), (third, at_seventeen) = written[1:]
@@ -70,7 +74,7 @@ def test_the_batch_that_brings_the_proof_closes_the_window(
 
 @pytest.mark.long
 def test_live_streams_of_every_kind_publish_what_a_bounded_run_does(
-    spark: SparkSession, settings: Settings, landing: Landing
+    spark: SparkSession, settings: Settings, landing: Landing, caplog: pytest.LogCaptureFixture
 ) -> None:
     whole, one_by_one = all_kinds("_whole"), all_kinds("_live")
     with live(spark, settings, one_by_one) as thread:
@@ -88,5 +92,6 @@ def test_live_streams_of_every_kind_publish_what_a_bounded_run_does(
                 reason=f"{stream.name} has closed what the watermark has passed",
                 alive=thread.alive,
             )
+    assert "is started again" not in caplog.text
     assert results(spark, settings, one_by_one) == expected
     assert rows(spark, settings, READINGS.admitted)
