@@ -245,10 +245,10 @@ class Settings(BaseSettings):
                     f"setting spark_conf (RIVERMARK_SPARK_CONF): {name!r} {reason}; leave it out"
                 )
         for setting in ("home", "state_root", "query_folder"):
-            given = str(getattr(self, setting))
-            if ADDRESS.match(given):
+            place = str(getattr(self, setting))
+            if ADDRESS.match(place):
                 raise RivermarkError(
-                    f"setting {setting} ({PREFIX}{setting.upper()}): {given!r} is an address, and "
+                    f"setting {setting} ({PREFIX}{setting.upper()}): {place!r} is an address, and "
                     "this folder must lie on a disk; name a folder by its path "
                     "(only lake_root and landing_root may be addresses)"
                 )
