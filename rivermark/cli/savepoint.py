@@ -34,6 +34,9 @@ ResetReaders = Annotated[
     ),
 ]
 
+LONGEST: Final = 200
+"""Characters of a manifest's value on the screen."""
+
 savepoint: Final = typer.Typer(no_args_is_help=True)
 
 
@@ -157,6 +160,8 @@ def describe_savepoint(
 ) -> None:
     """Show the manifest of a savepoint: code, settings, positions, versions. Starts no Spark.
 
+    Long values, such as plans and schemas, are cut; `--json` has them whole.
+
     JSON:
         id, stream, generation, since, batch, at, release, code, identity, process, inputs, tables,
         settings, watermark, closed_through, checkpoint
@@ -174,6 +179,8 @@ def describe_savepoint(
     for title, value in made.items():
         for key, each in value.items() if isinstance(value, dict) else [("", value)]:
             text = each if isinstance(each, str) else json.dumps(each, ensure_ascii=False)
+            if len(text) > LONGEST:
+                text = f"{text[:LONGEST]} ... (whole with --json)"
             out().print(plain(f"{title} {key}".strip() + f": {text}"))
 
 

@@ -31,7 +31,7 @@ EPOCH = re.compile(r"\bdate(?:time)?\(1970")
 """A definition of when time begins: `model/time.py` has it."""
 
 LIMITS = {
-    "lines": 81_820,
+    "lines": 81_827,
     "modules": 632,
     "modules above 300 lines": 9,
     "lines that the admission function imports": 5_803,
